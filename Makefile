@@ -1,0 +1,48 @@
+# Two commands on a fresh machine with Python >= 3.11: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: env demo test lint types imports unit serve test-peers lock clean
+
+env: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $(READY)
+
+demo: env
+	$(BIN)/plurnk-mcpd demo
+
+serve: env
+	$(BIN)/plurnk-mcpd serve
+
+test: lint types imports unit
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: env
+	$(BIN)/basedpyright
+
+imports: env
+	$(BIN)/lint-imports
+
+unit: env
+	$(BIN)/python -m pytest
+
+# Published servers in environments of their own; needs the package registries.
+test-peers: env
+	$(BIN)/python -m pytest -m peers tests/peers
+
+lock:
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --generate-hashes \
+		--no-header --group dev pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""plurnk-mcpd: an async daemon that is an MCP host for many workspaces at once. SPEC §role."""

@@ -1,0 +1,1 @@
+"""Management actions, one file each, and their one explicit table. SPEC §actions."""

@@ -1,0 +1,1 @@
+"""The AG-UI endpoint: RunAgentInput in, one stream of events out. SPEC §agui."""

@@ -1,0 +1,78 @@
+"""What can come back for one request to a peer, decided once at the wire. SPEC §connection, §calls.
+
+An answer is a value; a request that got none raises one of the four faults. Nothing here is a Problem: which Problem
+an answer becomes depends on what was asked, and is decided by ``operations`` and ``prepare``.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.core.json_value import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A JSON-RPC result."""
+
+    value: JsonObject
+    size: int
+    """Bytes of the message that carried it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteError:
+    """A JSON-RPC error, as the peer sent it."""
+
+    code: int
+    message: str
+    data: Json = None
+    http_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRefusal:
+    """A non-2xx HTTP answer without a JSON-RPC body."""
+
+    status: int
+    bearer_challenge: str | None = None
+    """The value of ``WWW-Authenticate`` where it has a Bearer challenge."""
+
+
+Answer: TypeAlias = Result | RemoteError | HttpRefusal
+
+
+class RequestFault(Exception):
+    """A request got no answer; ``reason`` is our own sentence, without remote text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RequestNotSent(RequestFault):
+    """The request never left: no connection, a refused address, a closed child."""
+
+
+class AnswerLost(RequestFault):
+    """The request may have been read, and no answer will come."""
+
+
+class AnswerMalformed(RequestFault):
+    """An answer came that is not a JSON-RPC answer to this request."""
+
+
+class AnswerTooLarge(RequestFault):
+    """An answer came that is over the message limit, in bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the answer is larger than {limit} bytes")
+        self.limit = limit
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One accepted progress notification of a request. MCP 2026-07-28 basic/patterns/progress."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None

@@ -1,0 +1,69 @@
+"""What a Problem is: an exception that knows its RFC 9457 document. SPEC §problems.
+
+The kinds of Problem live in ``problems``; this module holds what they share.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from app.core.json_value import Json, JsonObject
+
+TYPE_PREFIX = "https://problems.plurnk.dev/mcp"
+
+
+class Stage(StrEnum):
+    """The part of the daemon a Problem speaks for; it is one segment of ``type``."""
+
+    MANAGEMENT = "management"
+    OPERATION = "operation"
+
+
+class Outcome(StrEnum):
+    """What is known of the effect of an operation that ended in a Problem."""
+
+    NOT_SENT = "not-sent"
+    REJECTED = "rejected"
+    EXECUTED = "executed"
+    UNKNOWN = "unknown"
+
+
+class Problem(Exception):
+    """Something went wrong that a caller is told about, with a slug that SPEC.md lists.
+
+    Subclasses take typed facts and write the sentence; nobody else composes ``detail``. A fact that is None is
+    left out of the document. No expanded reference, token or remote authorization text may enter one.
+    """
+
+    code: ClassVar[str]
+    title: ClassVar[str]
+    status: ClassVar[int]
+    """The HTTP status, as RFC 9457 ``status``."""
+    retryable: ClassVar[bool] = False
+    outcome: Outcome = Outcome.NOT_SENT
+    """What is known of the effect; shown for operations only."""
+
+    def __init__(self, detail: str, **facts: Json) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.facts: JsonObject = {name: value for name, value in facts.items() if value is not None}
+
+    def document(self, stage: Stage = Stage.MANAGEMENT) -> JsonObject:
+        """Return the RFC 9457 problem details object, with our members after the standard ones."""
+        document: JsonObject = {
+            "type": f"{TYPE_PREFIX}/{stage}/{self.code}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            "retryable": self.retryable,
+            "stage": str(stage),
+            **self.facts,
+        }
+        if stage is Stage.OPERATION:
+            document["outcome"] = str(self.outcome)
+        return document
+
+    def with_outcome(self, outcome: Outcome) -> "Problem":
+        """Return this Problem after noting what is known of the effect."""
+        self.outcome = outcome
+        return self

@@ -1,0 +1,135 @@
+"""The three Protocols between the middle of the house and its adapters. SPEC §connection, §state."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from anyio.abc import TaskGroup
+
+from app.core.answers import Answer, Progress
+from app.core.attachments import AttachmentRecord
+from app.core.audit import AuditRow
+from app.core.catalog import ServerCatalog
+from app.core.connection_state import ConnectionState
+from app.core.definitions import HttpDefinition, StdioDefinition
+from app.core.json_value import JsonObject
+from app.core.problem import Problem
+
+Source: TypeAlias = Literal["service", "workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a connection is wanted to, and by whom."""
+
+    workspace: str
+    definition: StdioDefinition | HttpDefinition
+    """Unexpanded; the connector expands it while it prepares."""
+    source: Source
+    is_explicit: bool
+    """Asked for by an action: lists afresh, and gets ``too-many`` instead of a place in the queue."""
+
+
+class Connection(Protocol):
+    """One prepared connection to one server, owned by the workspace that asked for it."""
+
+    @property
+    def server(self) -> str:
+        """The server's name in its workspace."""
+        ...
+
+    @property
+    def state(self) -> ConnectionState:
+        """Where it stands."""
+        ...
+
+    @property
+    def catalog(self) -> ServerCatalog:
+        """What the server listed when it was last prepared."""
+        ...
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why it is not READY; None where it is."""
+        ...
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        input_schema: bytes | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Answer:
+        """Return the peer's answer to one request; ``params`` without ``_meta``, which the wire stamps.
+
+        Cancelling the caller cancels the request the way its transport does. ``input_schema`` is the tool's input
+        schema as listed, from which the HTTP transport mirrors ``x-mcp-header`` parameters. ``on_progress`` asks for
+        progress; only accepted notifications reach it, in the caller's event loop, before the answer.
+
+        Raises:
+            RequestFault: no answer, by kind.
+        """
+        ...
+
+    async def retire(self) -> str | None:
+        """Close it for good and return once nothing of it is left; the reason where closing failed, else None.
+
+        Never raises but for cancellation, idempotent; requests in flight end with AnswerLost.
+        """
+        ...
+
+
+class Connector(Protocol):
+    """Makes connections."""
+
+    async def open(
+        self, target: Target, group: TaskGroup, on_change: Callable[[Connection], None]
+    ) -> Connection:
+        """Return a READY connection whose tasks live in ``group``.
+
+        One call is one whole preparation under ``PLURNK_MCP_CONNECT_TIMEOUT``: expand, connect, discover, drain the
+        lists. ``on_change`` is called, without awaiting, each time its state or catalog changes afterwards.
+        A failed or cancelled call has closed everything it opened.
+
+        Raises:
+            Problem: reference-*, *-refused, server-unavailable, protocol-revision-unsupported, capability-required,
+                catalog-invalid, authorization-refused, too-many.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close what connections share: the HTTP pool and the reaper."""
+        ...
+
+
+class Store(Protocol):
+    """What survives a restart."""
+
+    async def load(self, workspace: str) -> Mapping[str, AttachmentRecord]:
+        """Return the workspace's durable map.
+
+        Raises:
+            StoreUnavailable: the database could not be read.
+        """
+        ...
+
+    async def apply(self, workspace: str, name: str, record: AttachmentRecord | None) -> None:
+        """Write one entry, or drop it where ``record`` is None, in one transaction.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+        """
+        ...
+
+    async def workspaces(self) -> list[str]:
+        """Return the names of the workspaces with at least one row, sorted."""
+        ...
+
+    async def record(self, row: AuditRow) -> None:
+        """Append one row to the audit table and forget what is older than 90 days.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+        """
+        ...

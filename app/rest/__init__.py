@@ -1,0 +1,1 @@
+"""The REST twin: the same actions for curl and scripts. SPEC §agui."""

@@ -1,0 +1,1 @@
+"""Adapter to SQL: what survives a restart. SPEC §state."""

@@ -1,0 +1,1 @@
+"""One workspace: what is authoritative and how it changes. SPEC §lifecycle, §hydration."""

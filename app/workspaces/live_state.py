@@ -1,0 +1,89 @@
+"""The small public state of a workspace and the changes of it, for runs and watchers. SPEC §agui.
+
+A reader takes the snapshot and subscribes without an await between the two, so no change is missing or doubled.
+Values put in are not mutated afterwards by anybody.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from app.core.json_value import JsonObject
+
+Section: TypeAlias = Literal["servers", "pending", "operations", "interactions"]
+Delta: TypeAlias = list[JsonObject]
+"""RFC 6902 operations on paths below ``/plurnk``, the last of which replaces ``/plurnk/rev``."""
+Listener: TypeAlias = Callable[[Delta], None]
+
+
+class LiveState:
+    """The state object of one workspace; every change advances ``rev`` by one and reaches every listener."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._rev = 0
+        self._sections: dict[Section, dict[str, JsonObject]] = {
+            "servers": {},
+            "pending": {},
+            "operations": {},
+            "interactions": {},
+        }
+        self._listeners: list[Listener] = []
+        self._batch: Delta | None = None
+
+    def snapshot(self) -> JsonObject:
+        """Return the value of ``plurnk`` in an AG-UI state snapshot; a copy."""
+        document: JsonObject = {"workspace": self._workspace, "rev": self._rev}
+        for section, entries in self._sections.items():
+            document[section] = dict(entries)
+        return document
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call the listener, without awaiting, with every delta from now on, until the returned function is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def put(self, section: Section, key: str, value: JsonObject) -> None:
+        """Add or replace one entry; nothing happens where it is equal already."""
+        entries = self._sections[section]
+        if entries.get(key) == value:
+            return
+        kind = "replace" if key in entries and section != "operations" else "add"
+        entries[key] = value
+        self._changed({"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}", "value": value})
+
+    def drop(self, section: Section, key: str) -> None:
+        """Remove one entry where it is present."""
+        if self._sections[section].pop(key, None) is not None:
+            self._changed({"op": "remove", "path": f"/plurnk/{section}/{_escaped(key)}"})
+
+    @contextmanager
+    def one_change(self) -> Iterator[None]:
+        """Gather every put and drop inside the block, which must not await, into one delta."""
+        if self._batch is not None:
+            yield
+            return
+        self._batch = []
+        try:
+            yield
+        finally:
+            gathered, self._batch = self._batch, None
+            if gathered:
+                self._publish(gathered)
+
+    def _changed(self, operation: JsonObject) -> None:
+        if self._batch is not None:
+            self._batch.append(operation)
+        else:
+            self._publish([operation])
+
+    def _publish(self, operations: Delta) -> None:
+        self._rev += 1
+        delta: Delta = [*operations, {"op": "replace", "path": "/plurnk/rev", "value": self._rev}]
+        for listener in tuple(self._listeners):
+            listener(delta)
+
+
+def _escaped(key: str) -> str:
+    """Return the key as a JSON Pointer token. RFC 6901 §3."""
+    return key.replace("~", "~0").replace("/", "~1")
