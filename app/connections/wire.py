@@ -1,0 +1,240 @@
+"""JSON-RPC messages of MCP 2026-07-28 as bytes, both ways, without any I/O. SPEC §revision, §connection.
+
+Encodes our requests with the ``_meta`` every one of them carries, and decides once what the oddities of foreign
+JSON mean. Not here: framing (``sse``, ``stdio``), HTTP headers and whose answer a message is (the transports).
+
+What a peer sends is read like this:
+
+- bytes that are not UTF-8 and unpaired surrogates become U+FFFD; a byte order mark is dropped;
+- of duplicate keys the last one counts; integers beyond 64 bits become the nearest double;
+- NaN, Infinity, numbers beyond a double, more than ``DEPTH_MAX`` levels: the message is ``Malformed``;
+- a null ``id``, ``method``, ``params``, ``result`` or ``error`` counts as absent;
+- a batch is ``Malformed``: this revision has none.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final, TypeAlias
+
+import orjson
+
+from app.core.answers import RemoteError, RequestNotSent, Result
+from app.core.json_value import Json, JsonObject
+
+REVISION: Final = "2026-07-28"
+CLIENT_INFO: Final[JsonObject] = {"name": "plurnk-mcpd", "version": version("plurnk-mcpd")}
+DEPTH_MAX: Final = 200
+"""Levels of nesting a message may have; orjson writes 254, and our own envelopes need some of them."""
+
+RequestId: TypeAlias = int | str
+
+_META_PREFIX = "io.modelcontextprotocol/"
+_ORJSON_DEPTH = 254
+_BOM = b"\xef\xbb\xbf"
+_ESCAPE = re.compile(
+    r"\\(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|u(?P<lone>[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer. ``id`` is None only where an error came without one."""
+
+    id: RequestId | None
+    answer: Result | RemoteError
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A one-way message from the peer."""
+
+    method: str
+    params: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRequest:
+    """A request from the peer, which this revision forbids; never answered."""
+
+    id: RequestId
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes that are no JSON-RPC message; ``reason`` is our own phrase, without remote text."""
+
+    reason: str
+    id: RequestId | None = None
+    """The request it was meant to answer, where that can still be read, so that its caller need not wait."""
+
+
+Message: TypeAlias = Response | Notification | PeerRequest | Malformed
+
+
+def encode_request(
+    request_id: int,
+    method: str,
+    params: JsonObject,
+    *,
+    capabilities: JsonObject,
+    progress_token: int | None = None,
+    trace: Mapping[str, str] | None = None,
+) -> bytes:
+    """Return one request as one line without its newline, stamped with the per-request protocol fields.
+
+    ``trace`` holds W3C ``traceparent`` and ``tracestate``. MCP 2026-07-28 basic/index, ``_meta``.
+
+    Raises:
+        RequestNotSent: the parameters cannot be written as JSON.
+    """
+    meta: JsonObject = {
+        f"{_META_PREFIX}protocolVersion": REVISION,
+        f"{_META_PREFIX}clientInfo": CLIENT_INFO,
+        f"{_META_PREFIX}clientCapabilities": capabilities,
+    }
+    if progress_token is not None:
+        meta["progressToken"] = progress_token
+    if trace:
+        meta.update(trace)
+    return _written(
+        {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, "_meta": meta}}
+    )
+
+
+def encode_cancelled(request_id: int, reason: str) -> bytes:
+    """Return ``notifications/cancelled`` for one of our requests, as one line without its newline.
+
+    Only stdio sends it. MCP 2026-07-28 basic/patterns/cancellation.
+    """
+    params: JsonObject = {"requestId": request_id, "reason": reason}
+    return _written({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def decode(data: bytes) -> Message:
+    """Return the message that the bytes are. Raises nothing, whatever they are."""
+    try:
+        value = _parsed(data)
+    except orjson.JSONDecodeError:
+        return Malformed("not JSON", _id_hint(data))
+    if not isinstance(value, dict):
+        return Malformed("not a JSON object")
+    if value.get("jsonrpc") != "2.0":
+        return Malformed("not JSON-RPC 2.0")
+    identifier = value.get("id")
+    if identifier is not None and (isinstance(identifier, bool) or not isinstance(identifier, int | str)):
+        return Malformed("an id that is neither text nor an integer")
+    if _is_too_deep(value, data):
+        return Malformed(f"nested more than {DEPTH_MAX} levels deep", identifier)
+    return _classified(value, identifier, len(data))
+
+
+def _classified(value: JsonObject, identifier: RequestId | None, size: int) -> Message:
+    """Return the message of a JSON-RPC 2.0 object."""
+    method, result, error = value.get("method"), value.get("result"), value.get("error")
+    if method is not None:
+        return _asked(method, value, identifier)
+    if result is not None and error is not None:
+        return Malformed("both a result and an error", identifier)
+    if error is not None:
+        answer = _remote_error(error)
+        return (
+            Response(identifier, answer)
+            if answer
+            else Malformed("an error without an integer code", identifier)
+        )
+    if not isinstance(result, dict):
+        return Malformed("neither a result object nor an error", identifier)
+    if identifier is None:
+        return Malformed("a result without an id")
+    return Response(identifier, Result(result, size))
+
+
+def _asked(method: Json, value: JsonObject, identifier: RequestId | None) -> Message:
+    """Return the notification or request of a message that has a method."""
+    if not isinstance(method, str) or value.get("result") is not None or value.get("error") is not None:
+        return Malformed("neither a request nor a response", identifier)
+    params = value.get("params")
+    if identifier is not None:
+        return PeerRequest(identifier, method)
+    if params is not None and not isinstance(params, dict):
+        return Malformed("a notification whose params are not an object")
+    return Notification(method, params or {})
+
+
+def _remote_error(error: Json) -> RemoteError | None:
+    """Return the error object, or None where it is no JSON-RPC error (an OAuth body, for one, is text)."""
+    if not isinstance(error, dict):
+        return None
+    code, message = error.get("code"), error.get("message")
+    if isinstance(code, float) and code.is_integer():
+        code = int(code)
+    if isinstance(code, bool) or not isinstance(code, int):
+        return None
+    return RemoteError(code, message if isinstance(message, str) else "", error.get("data"))
+
+
+def _parsed(data: bytes) -> Json:
+    """Return the JSON value, mended where mending is decided.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON, or JSON we do not take.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        mended = _mended(data)
+        if mended is None:
+            raise
+        return orjson.loads(mended)
+
+
+def _mended(data: bytes) -> str | None:
+    """Return the text with unpaired surrogates and foreign bytes replaced, or None where there are none."""
+    body = data.removeprefix(_BOM)
+    text = body.decode("utf-8", "replace")
+    if "\\u" in text:
+        text = _ESCAPE.sub(lambda escape: "\\ufffd" if escape["lone"] else escape[0], text)
+    return None if text.encode() == data else text
+
+
+def _is_too_deep(value: JsonObject, data: bytes) -> bool:
+    """Return whether the value has more levels than we take; walks it, in C, only where it could."""
+    if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
+        return False
+    wrapped: Json = value
+    for _ in range(_ORJSON_DEPTH - DEPTH_MAX):
+        wrapped = [wrapped]
+    try:
+        orjson.dumps(wrapped)
+    except orjson.JSONEncodeError:
+        return True
+    return False
+
+
+def _id_hint(data: bytes) -> int | None:
+    """Return the id where it stands first or last in the outermost object of what is no JSON we take."""
+    found = _FIRST_ID.match(data[:256]) or _LAST_ID.search(data[-256:])
+    return int(found[1]) if found else None
+
+
+def _written(message: JsonObject) -> bytes:
+    """Return the message as JSON without a raw newline.
+
+    orjson refuses integers beyond 64 bits, unpaired surrogates and deep nesting; the standard library writes
+    them unchanged (surrogates as escapes), because a caller's arguments are never altered.
+    """
+    try:
+        return orjson.dumps(message)
+    except orjson.JSONEncodeError:
+        pass
+    try:
+        return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii")
+    except (ValueError, TypeError, RecursionError):
+        raise RequestNotSent("its parameters cannot be written as JSON") from None
