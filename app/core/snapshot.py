@@ -43,17 +43,20 @@ class Published(Generic[ConnectionT]):
 class ServerSnapshot(Generic[ConnectionT]):
     """One effective server."""
 
-    definition: StdioDefinition | HttpDefinition
+    name: str
     source: Literal["service", "workspace"]
     state: ServerState
+    definition: StdioDefinition | HttpDefinition | None
+    """None only for a stored row that no longer validates; ``problem`` says so."""
     published: Published[ConnectionT] | None = None
     """Also set while a lost connection recovers: the catalog stays, calls answer ``server-not-connected``."""
     problem: Problem | None = None
+    """Why it does not serve, or why its newest catalog was not taken."""
 
     @property
-    def name(self) -> str:
-        """The server's name."""
-        return self.definition.name
+    def is_connected(self) -> bool:
+        """Whether calls can be sent."""
+        return self.state is ServerState.CONNECTED and self.published is not None
 
 
 @dataclass(frozen=True, slots=True)

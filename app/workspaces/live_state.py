@@ -38,6 +38,11 @@ class LiveState:
             document[section] = dict(entries)
         return document
 
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody would hear of a change."""
+        return bool(self._listeners)
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call the listener, without awaiting, with every delta from now on, until the returned function is called."""
         self._listeners.append(listener)

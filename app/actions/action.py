@@ -1,0 +1,110 @@
+"""What an action is: a kind, its parameters, and what it does to a workspace. SPEC §actions."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.core.events import Interrupt, RunEvent
+from app.core.json_value import JsonObject
+from app.core.principal import Principal
+from app.core.problem import Stage
+from app.core.problems import ParameterInvalid, ParameterRequired
+from app.operations.board import Boards
+from app.ports import Store
+from app.settings import Settings
+from app.workspaces.manager import WorkspaceManager
+from app.workspaces.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What every action of the daemon acts on."""
+
+    settings: Settings
+    manager: WorkspaceManager
+    boards: Boards
+    store: Store
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One action being performed for one caller."""
+
+    host: Host
+    principal: Principal
+    workspace: Workspace
+    observe: Callable[[RunEvent], None]
+    thread_id: str | None = None
+    """The AG-UI thread that asked, where one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The action ended; ``result`` is what SPEC §actions lists for its kind."""
+
+    result: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The operation waits for a person."""
+
+    operation: str
+    interrupts: tuple[Interrupt, ...]
+
+
+ActionOutcome: TypeAlias = Done | Interrupted
+
+
+class Params(BaseModel):
+    """Parameters of an action: a closed object that converts nothing. Fields carry their wire names."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NoParams(Params):
+    """An action that takes nothing."""
+
+
+ParamsT = TypeVar("ParamsT", bound=Params)
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[ParamsT]):
+    """One row of the table of SPEC §actions."""
+
+    kind: str
+    params: type[ParamsT]
+    run: Callable[[Run, ParamsT], Awaitable[ActionOutcome]]
+    summary: str
+    """One sentence for OpenAPI and the documents."""
+    stage: Stage = Stage.MANAGEMENT
+    is_audited: bool = False
+    """Whether it changes what a workspace is, and so leaves a row in the audit table."""
+
+    async def perform(self, run: Run, members: dict[str, Any]) -> ActionOutcome:
+        """Check the members of the action object besides ``kind`` and run the action.
+
+        Raises:
+            ParameterRequired: one is missing.
+            ParameterInvalid: one is unknown or of the wrong type.
+            Problem: the action's own.
+        """
+        return await self.run(run, self.parse(members))
+
+    def parse(self, members: dict[str, Any]) -> ParamsT:
+        """Return the parameters, or raise ParameterRequired or ParameterInvalid naming the first faulty one."""
+        try:
+            return self.params.model_validate(members)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            field = ".".join(str(part) for part in fault["loc"])
+            match fault["type"]:
+                case "missing":
+                    raise ParameterRequired(field) from None
+                case "extra_forbidden":
+                    raise ParameterInvalid(field, f"'{self.kind}' takes no such parameter") from None
+                case _:
+                    raise ParameterInvalid(field, fault["msg"].lower().removeprefix("value error, ")) from None

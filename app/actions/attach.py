@@ -1,0 +1,50 @@
+"""``workspace.mcp.attach``: add a server that is not effective yet. SPEC §actions, §lifecycle."""
+
+from typing import Any
+
+import orjson
+
+from app.actions.action import Action, ActionOutcome, Done, Params, Run
+from app.core.attachments import Attached
+from app.core.definitions import parse_definition
+from app.core.problems import ServerExists
+from app.core.summary import summary
+from app.workspaces.change import Change, Write, change_server
+
+
+class AttachParams(Params):
+    """The definition to attach."""
+
+    server: dict[str, Any]
+
+
+def written(server: dict[str, Any]) -> Write:
+    """Return the write that makes this definition durable, as it was sent."""
+    return Write(Attached(orjson.dumps(server).decode()))
+
+
+async def _run(run: Run, params: AttachParams) -> ActionOutcome:
+    definition, workspace = parse_definition(params.server), run.workspace
+    await workspace.ready()
+    if definition.name in workspace.effective.servers:
+        raise ServerExists(definition.name)
+    change = Change(
+        name=definition.name,
+        definition=definition,
+        source="workspace",
+        write=written(params.server),
+        seen_generation=workspace.generation(definition.name),
+        is_attach=True,
+    )
+    server = await change_server(workspace, change, run.observe)
+    assert server is not None  # noqa: S101 only a detach has no successor
+    return Done({"status": 201, "server": summary(server)})
+
+
+ACTION = Action(
+    kind="workspace.mcp.attach",
+    params=AttachParams,
+    run=_run,
+    summary="Attach a server: prepare it completely, store its definition, publish it.",
+    is_audited=True,
+)

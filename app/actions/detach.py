@@ -1,0 +1,41 @@
+"""``workspace.mcp.detach``: take a server away, or cancel one that is only being prepared. SPEC §actions, §effective."""
+
+from app.actions.action import Action, ActionOutcome, Done, Params, Run
+from app.core.attachments import Detached
+from app.core.names import parse_server_name
+from app.core.problems import ServerNotFound
+from app.workspaces.change import Change, Write, change_server
+
+
+class NameParams(Params):
+    """The server that is meant."""
+
+    name: str
+
+
+async def _run(run: Run, params: NameParams) -> ActionOutcome:
+    name, workspace = parse_server_name(params.name), run.workspace
+    await workspace.ready()
+    if name in workspace.effective.servers:
+        record = Detached() if name in workspace.effective.defaults else None
+        change = Change(
+            name=name,
+            definition=None,
+            source="workspace",
+            write=Write(record),
+            seen_generation=workspace.generation(name),
+        )
+        await change_server(workspace, change, run.observe)
+        workspace.preparations.cancel(name)
+    elif not workspace.preparations.cancel(name):
+        raise ServerNotFound(name)
+    return Done({"status": 200, "name": name, "detached": True})
+
+
+ACTION = Action(
+    kind="workspace.mcp.detach",
+    params=NameParams,
+    run=_run,
+    summary="Detach a server; a service default is hidden by a tombstone.",
+    is_audited=True,
+)

@@ -1,0 +1,168 @@
+"""Performing an action for a door: find it, run it, log one line, leave an audit row. SPEC §actions, §observe."""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import anyio
+import structlog
+
+from app.actions.action import Action, ActionOutcome, Done, Host, Interrupted, Run
+from app.actions.table import ACTIONS
+from app.core.audit import AuditRow
+from app.core.events import RunEvent
+from app.core.names import parse_workspace_name
+from app.core.principal import Principal
+from app.core.problem import Problem, Stage
+from app.core.problems import ActionRequired, ActionUnknown, Internal, ParameterInvalid, ParameterRequired
+from app.operations.board import ResumeEntry, Settled
+
+log = structlog.get_logger("plurnk.action")
+
+CALL = "workspace.mcp.call"
+
+
+def stage_of(kind: object) -> Stage:
+    """Return the stage that Problems of this kind of action speak for; management for an unknown kind."""
+    action = ACTIONS.get(kind) if isinstance(kind, str) else None
+    return action.stage if action else Stage.MANAGEMENT
+
+
+async def perform(
+    host: Host,
+    principal: Principal,
+    workspace: str,
+    action: object,
+    *,
+    observe: Callable[[RunEvent], None],
+    thread_id: str | None = None,
+) -> ActionOutcome:
+    """Return how the action ended; ``action`` is the object a client posted.
+
+    Raises:
+        Problem: WorkspaceRefused, ActionRequired, ActionUnknown, ParameterRequired, ParameterInvalid, the action's
+            own, or Internal for a bug of ours.
+    """
+    row, members = _found(action)
+    run = _run(host, principal, workspace, observe, thread_id)
+    with run.workspace.in_use():
+        return await _recorded(run, row, members)
+
+
+async def resume(
+    host: Host,
+    principal: Principal,
+    workspace: str,
+    entries: Sequence[ResumeEntry],
+    *,
+    observe: Callable[[RunEvent], None],
+    thread_id: str | None = None,
+) -> tuple[str, ActionOutcome]:
+    """Return the kind of the resumed action and how it ended, or that it waits again.
+
+    Raises:
+        Problem: as ``Board.resume``, or Internal for a bug of ours.
+    """
+    run = _run(host, principal, workspace, observe, thread_id)
+    with run.workspace.in_use():
+        board = host.boards.of(run.workspace)
+        try:
+            ended = await board.resume(entries, observe=observe, thread_id=thread_id)
+        except Problem:
+            raise
+        except Exception as error:
+            raise _bug(run, CALL, error) from error
+    if isinstance(ended, Settled):
+        return CALL, Done(ended.result)
+    return CALL, Interrupted(ended.operation, ended.interrupts)
+
+
+def _found(action: object) -> tuple[Action[Any], dict[str, Any]]:
+    if action is None:
+        raise ActionRequired
+    if not isinstance(action, dict):
+        raise ParameterInvalid("action", "an action is an object with a 'kind'")
+    members = cast("dict[str, Any]", action)
+    if "kind" not in members:
+        raise ParameterRequired("kind")
+    kind = members["kind"]
+    if not isinstance(kind, str):
+        raise ParameterInvalid("kind", "a kind is a string")
+    if kind not in ACTIONS:
+        raise ActionUnknown(kind)
+    return ACTIONS[kind], {name: value for name, value in members.items() if name != "kind"}
+
+
+def _run(
+    host: Host,
+    principal: Principal,
+    workspace: str,
+    observe: Callable[[RunEvent], None],
+    thread_id: str | None,
+) -> Run:
+    name = parse_workspace_name(workspace)
+    principal.require(name)
+    return Run(host, principal, host.manager.workspace(name), observe, thread_id)
+
+
+async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> ActionOutcome:
+    began = time.perf_counter()
+    outcome = "cancelled"
+    try:
+        ended = await row.perform(run, members)
+        outcome = _word(ended)
+    except Problem as problem:
+        outcome = problem.code
+        raise
+    except Exception as error:
+        outcome = "internal"
+        raise _bug(run, row.kind, error) from error
+    else:
+        return ended
+    finally:
+        server = _server(members)
+        log.info(
+            "action",
+            workspace=run.workspace.name,
+            kind=row.kind,
+            server=server,
+            outcome=outcome,
+            ms=round((time.perf_counter() - began) * 1000, 2),
+        )
+        if row.is_audited:
+            await _audit(run, row.kind, server, outcome)
+
+
+def _word(ended: ActionOutcome) -> str:
+    match ended:
+        case Interrupted():
+            return "interrupted"
+        case Done(result) if result.get("status") == 202:
+            return "pending"
+        case Done():
+            return "ok"
+
+
+def _server(members: dict[str, Any]) -> str | None:
+    """Return the server an action names, bounded, wherever its kind puts it."""
+    named = members.get("name", members.get("server"))
+    if isinstance(named, dict):
+        named = cast("dict[str, Any]", named).get("name")
+    return named[:64] if isinstance(named, str) else None
+
+
+def _bug(run: Run, kind: str, error: Exception) -> Internal:
+    trace = uuid.uuid4().hex
+    log.error("internal", workspace=run.workspace.name, kind=kind, trace=trace, exc_info=error)
+    return Internal(trace)
+
+
+async def _audit(run: Run, kind: str, server: str | None, outcome: str) -> None:
+    row = AuditRow(datetime.now(UTC), run.principal.actor, run.workspace.name, kind, server, outcome)
+    with anyio.CancelScope(shield=True):
+        try:
+            await run.host.store.record(row)
+        except Problem as problem:
+            log.warning("audit-failed", workspace=row.workspace, kind=kind, code=problem.code)

@@ -1,0 +1,37 @@
+"""``workspace.mcp.reconnect``: connect an effective server anew, with the definition it has. SPEC §actions."""
+
+from app.actions.action import Action, ActionOutcome, Done, Run
+from app.actions.detach import NameParams
+from app.core.names import parse_server_name
+from app.core.problems import ServerNotFound
+from app.core.summary import summary
+from app.workspaces.change import Change, change_server
+
+
+async def _run(run: Run, params: NameParams) -> ActionOutcome:
+    name, workspace = parse_server_name(params.name), run.workspace
+    await workspace.ready()
+    effective = workspace.effective.servers.get(name)
+    if effective is None:
+        raise ServerNotFound(name)
+    if effective.problem is not None:
+        raise effective.problem
+    change = Change(
+        name=name,
+        definition=effective.definition,
+        source=effective.source,
+        write=None,
+        seen_generation=workspace.generation(name),
+    )
+    server = await change_server(workspace, change, run.observe)
+    assert server is not None  # noqa: S101 only a detach has no successor
+    return Done({"status": 200, "server": summary(server)})
+
+
+ACTION = Action(
+    kind="workspace.mcp.reconnect",
+    params=NameParams,
+    run=_run,
+    summary="Connect a server anew and list it afresh; its definition stays.",
+    is_audited=True,
+)

@@ -1,0 +1,35 @@
+"""``workspace.mcp.restore``: drop the workspace's entry, so that the service default shows again. SPEC §effective."""
+
+from app.actions.action import Action, ActionOutcome, Done, Run
+from app.actions.detach import NameParams
+from app.core.names import parse_server_name
+from app.core.problems import ServerNotFound
+from app.core.summary import summary
+from app.workspaces.change import Change, Write, change_server
+
+
+async def _run(run: Run, params: NameParams) -> ActionOutcome:
+    name, workspace = parse_server_name(params.name), run.workspace
+    await workspace.ready()
+    default = workspace.effective.defaults.get(name)
+    if default is None:
+        raise ServerNotFound(name)
+    change = Change(
+        name=name,
+        definition=default,
+        source="service",
+        write=Write(None),
+        seen_generation=workspace.generation(name),
+    )
+    server = await change_server(workspace, change, run.observe)
+    assert server is not None  # noqa: S101 only a detach has no successor
+    return Done({"status": 200, "server": summary(server)})
+
+
+ACTION = Action(
+    kind="workspace.mcp.restore",
+    params=NameParams,
+    run=_run,
+    summary="Drop the workspace's own entry of a server, so that the service default shows again.",
+    is_audited=True,
+)

@@ -1,0 +1,112 @@
+"""THE protocol: prepare a candidate, commit it at quiescence, retire what it replaces. SPEC §lifecycle.
+
+Attach, replace, reconnect, restore and detach are this one function with different ``Change`` values. Everything that
+can refuse stands before the shield; inside it only the store can fail, and then nothing was published. Without the
+shield a client that disconnects during the write would leave the database and the memory apart.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from app.core.attachments import AttachmentRecord
+from app.core.definitions import HttpDefinition, StdioDefinition
+from app.core.events import PreparationEnded, PreparationStarted, RunEvent
+from app.core.snapshot import ServerSnapshot
+from app.ports import Connection, Source, Target
+
+if TYPE_CHECKING:
+    from app.workspaces.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What becomes durable: the workspace's record of the server, or None for no record at all."""
+
+    record: AttachmentRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One wanted change of one server, and what its author saw."""
+
+    name: str
+    definition: StdioDefinition | HttpDefinition | None
+    """What to connect to; None for detach."""
+    source: Source
+    write: Write | None
+    """None leaves the store alone: reconnect."""
+    seen_generation: int
+    """The server's generation when the change was asked for; drift refuses it."""
+    is_attach: bool = False
+    """The name must not be effective at commit."""
+
+
+async def change_server(
+    workspace: "Workspace", change: Change, observe: Callable[[RunEvent], None]
+) -> ServerSnapshot[Connection] | None:
+    """Return the committed server (None after detach) once what it replaced is closed.
+
+    Raises:
+        Problem: nothing was stored, published or closed, except the candidate.
+    """
+    if change.definition is None:
+        return await commit(workspace, change, None)
+    candidate = await _prepare(workspace, change, change.definition, observe)
+    return await commit(workspace, change, candidate)
+
+
+async def _prepare(
+    workspace: "Workspace",
+    change: Change,
+    definition: StdioDefinition | HttpDefinition,
+    observe: Callable[[RunEvent], None],
+) -> Connection:
+    observe(PreparationStarted(change.name))
+    candidate: Connection | None = None
+    try:
+        with workspace.preparations.running(change.name):
+            target = Target(
+                workspace=workspace.name, definition=definition, source=change.source, is_explicit=True
+            )
+            candidate = await workspace.open(target)
+    except BaseException:
+        # Also a cancellation that came in the same turn as the candidate: detach won, and nobody else will close it.
+        await _discard(candidate)
+        raise
+    finally:
+        observe(PreparationEnded(change.name))
+    return candidate
+
+
+async def commit(
+    workspace: "Workspace", change: Change, candidate: Connection | None
+) -> ServerSnapshot[Connection] | None:
+    """Make the change durable, then visible, then retire what it replaces; or close the candidate and change nothing."""
+    async with _retired_on_error(candidate), workspace.committing(), workspace.gate(change.name).quiet():
+        workspace.require_no_drift(change)
+        successor = workspace.successor(change, candidate)
+        with anyio.CancelScope(shield=True):
+            if change.write is not None:
+                await workspace.store.apply(workspace.name, change.name, change.write.record)
+            retirement = workspace.publish(change, successor)
+    await retirement.wait()
+    return successor
+
+
+@asynccontextmanager
+async def _retired_on_error(candidate: Connection | None) -> AsyncIterator[None]:
+    try:
+        yield
+    except BaseException:
+        await _discard(candidate)
+        raise
+
+
+async def _discard(candidate: Connection | None) -> None:
+    if candidate is not None:
+        with anyio.CancelScope(shield=True):
+            await candidate.retire()

@@ -1,0 +1,264 @@
+"""Hydration: open every effective server at once, publish one complete snapshot or none. SPEC §hydration.
+
+One run at a time, in the workspace's own group, under the commit lock, shared by every first user: a client that
+leaves never cancels it. ``strict`` fails as a whole; ``isolate`` publishes what failed as unavailable and tries again.
+"""
+
+import random
+import uuid
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import structlog
+
+from app.core.problem import Problem, Stage
+from app.core.problems import Internal, ServerNotConnected, ShuttingDown
+from app.core.snapshot import ServerSnapshot, ServerState
+from app.ports import Connection, Target
+from app.workspaces.effective_set import EffectiveServer
+from app.workspaces.publication import published_server
+
+if TYPE_CHECKING:
+    from app.workspaces.workspace import Workspace
+
+log = structlog.get_logger("plurnk.hydration")
+
+Servers: TypeAlias = dict[str, ServerSnapshot[Connection]]
+BACK_OFF_FIRST_S = 1.0
+BACK_OFF_MAX_S = 60.0
+
+
+class Phase(Enum):
+    """Where the hydration of a workspace stands."""
+
+    NONE = auto()
+    RUNNING = auto()
+    HYDRATED = auto()
+    FAILED = auto()
+
+
+class Hydration:
+    """The hydration of one workspace, over and over."""
+
+    def __init__(self, workspace: "Workspace") -> None:
+        self._workspace = workspace
+        self._phase = Phase.NONE
+        self._finished = anyio.Event()
+        self._failures = 0
+        self._due = 0.0
+        self._load_problem: Problem | None = None
+        self._epoch = 0
+        self._scope: anyio.CancelScope | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._phase is Phase.RUNNING
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the snapshot is complete, so that a use need not wait."""
+        return self._phase is Phase.HYDRATED
+
+    async def ensure(self) -> None:
+        """Return once the workspace is hydrated, or has failed to be and is not due to try again.
+
+        Raises:
+            StoreUnavailable: the workspace's map could not be read.
+            ShuttingDown: the daemon is going down.
+        """
+        await self._workspace.own()
+        if self._phase is Phase.NONE or (self._phase is Phase.FAILED and anyio.current_time() >= self._due):
+            self._start({})
+        if self._phase is Phase.RUNNING:
+            await self._finished.wait()
+        if self._phase is Phase.FAILED and self._load_problem is not None:
+            raise self._load_problem
+
+    def changed(self, name: str) -> None:
+        """Hydrate the rest of a failed workspace after a change of one server was committed."""
+        if self._phase is Phase.FAILED:
+            log.debug("hydration-follows-change", workspace=self._workspace.name, server=name)
+            servers = self._workspace.snapshot.servers
+            self._start({each.name: each for each in servers.values() if each.is_connected})
+
+    def forget(self) -> None:
+        """Let the next use hydrate again, and end every retry."""
+        self._epoch += 1
+        self._phase = Phase.NONE
+
+    def cancel(self) -> None:
+        """End a running hydration; whoever waits for it learns that the daemon is going down."""
+        self._epoch += 1
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _start(self, adopted: Servers) -> None:
+        group = self._workspace.group
+        self._phase = Phase.RUNNING
+        self._finished = anyio.Event()
+        group.start_soon(self._run, adopted)
+
+    async def _run(self, adopted: Servers) -> None:
+        problem: Problem | None = ShuttingDown()
+        try:
+            with anyio.CancelScope() as self._scope:
+                async with self._workspace.committing():
+                    await self._hydrate(adopted)
+                problem = None
+        except Problem as raised:
+            problem = raised
+        except Exception:
+            trace = uuid.uuid4().hex
+            log.exception("hydration-failed", workspace=self._workspace.name, trace=trace)
+            problem = Internal(trace)
+        finally:
+            self._scope = None
+            if problem is not None:
+                self._fail(load_problem=problem)
+            self._finished.set()
+
+    async def _hydrate(self, adopted: Servers) -> None:
+        workspace = self._workspace
+        workspace.effective.load(await workspace.store.load(workspace.name))
+        wanted = [each for each in workspace.effective.servers.values() if each.name not in adopted]
+        workspace.show_all({each.name: _preparing(each) for each in wanted} | adopted)
+        servers = adopted | await self._open_all(wanted)
+        broken = [each for each in servers.values() if each.problem is not None and not each.is_connected]
+        if broken and workspace.settings.hydration == "strict":
+            await self._fail_whole(servers, broken[0])
+            return
+        self._phase, self._failures = Phase.HYDRATED, 0
+        workspace.show_all(dict(sorted(servers.items())))
+        for each in broken:
+            if each.definition is not None:
+                workspace.group.start_soon(self._retry, each.name, workspace.generation(each.name), self._epoch)
+
+    async def _open_all(self, wanted: list[EffectiveServer]) -> Servers:
+        opened: Servers = {}
+        try:
+            async with anyio.create_task_group() as opening:
+                for server in wanted:
+                    opening.start_soon(self._open_one, server, opened)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._close_all(opened)
+            raise
+        return opened
+
+    async def _open_one(self, server: EffectiveServer, opened: Servers) -> None:
+        opened[server.name] = await self._opened(server)
+
+    async def _opened(self, server: EffectiveServer) -> ServerSnapshot[Connection]:
+        """Return the connected server, or the unavailable one with its own Problem."""
+        if server.definition is None:
+            return _unavailable(server, server.problem)
+        workspace = self._workspace
+        target = Target(
+            workspace=workspace.name, definition=server.definition, source=server.source, is_explicit=False
+        )
+        try:
+            connection = await workspace.open(target)
+            try:
+                return published_server(connection, server.definition, server.source, workspace.settings)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await connection.retire()
+                raise
+        except Problem as problem:
+            return _unavailable(server, problem)
+        except Exception:
+            trace = uuid.uuid4().hex
+            log.exception("open-failed", workspace=workspace.name, server=server.name, trace=trace)
+            return _unavailable(server, Internal(trace))
+
+    async def _fail_whole(self, servers: Servers, culprit: ServerSnapshot[Connection]) -> None:
+        """Publish every effective server with its own Problem, and close what was acquired."""
+        cause = culprit.problem.document(Stage.MANAGEMENT) if culprit.problem else None
+        failed = {
+            name: server if server.published is None else _withdrawn(server, ServerNotConnected(name, cause=cause))
+            for name, server in sorted(servers.items())
+        }
+        self._workspace.show_all(failed)
+        self._fail(load_problem=None)
+        await self._close_all(servers)
+
+    async def _close_all(self, servers: Mapping[str, ServerSnapshot[Connection]]) -> None:
+        for closed in [self._workspace.retire(server) for server in servers.values()]:
+            await closed.wait()
+
+    def _fail(self, *, load_problem: Problem | None) -> None:
+        self._phase = Phase.FAILED
+        self._load_problem = load_problem
+        self._due = anyio.current_time() + back_off_s(self._failures)
+        self._failures += 1
+
+    async def _retry(self, name: str, generation: int, epoch: int) -> None:
+        """Try an unavailable server again until it is there, or somebody changed it. ``isolate`` only."""
+        attempt = 0
+        while True:
+            await anyio.sleep(back_off_s(attempt))
+            attempt += 1
+            if self._is_stale(name, generation, epoch):
+                return
+            server = await self._opened(self._workspace.effective.servers[name])
+            if await self._take(server, generation, epoch):
+                return
+
+    async def _take(self, server: ServerSnapshot[Connection], generation: int, epoch: int) -> bool:
+        """Publish what a retry opened; return whether the retrying is over."""
+        workspace, is_taken = self._workspace, False
+        try:
+            async with workspace.committing(), workspace.gate(server.name).quiet():
+                if self._is_stale(server.name, generation, epoch):
+                    return True
+                workspace.show(server.name, server)
+                is_taken = True
+        except Problem:
+            return True
+        finally:
+            if not is_taken:
+                with anyio.CancelScope(shield=True):
+                    await workspace.retire(server).wait()
+        return server.is_connected
+
+    def _is_stale(self, name: str, generation: int, epoch: int) -> bool:
+        return (
+            epoch != self._epoch
+            or generation != self._workspace.generation(name)
+            or name not in self._workspace.effective.servers
+        )
+
+
+def back_off_s(attempt: int) -> float:
+    """Return the seconds to wait before trying again: 1 doubling to 60, with jitter upwards, at most 60."""
+    wait = BACK_OFF_FIRST_S * 2.0 ** min(attempt, 10)
+    return min(BACK_OFF_MAX_S, wait * random.uniform(1.0, 1.5))  # noqa: S311 spreads load, hides nothing
+
+
+def _preparing(server: EffectiveServer) -> ServerSnapshot[Connection]:
+    return ServerSnapshot(
+        name=server.name, source=server.source, state=ServerState.PREPARING, definition=server.definition
+    )
+
+
+def _unavailable(server: EffectiveServer, problem: Problem | None) -> ServerSnapshot[Connection]:
+    return ServerSnapshot(
+        name=server.name,
+        source=server.source,
+        state=ServerState.UNAVAILABLE,
+        definition=server.definition,
+        problem=problem,
+    )
+
+
+def _withdrawn(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
+    return ServerSnapshot(
+        name=server.name,
+        source=server.source,
+        state=ServerState.UNAVAILABLE,
+        definition=server.definition,
+        problem=problem,
+    )

@@ -1,0 +1,133 @@
+"""WorkspaceManager: every workspace of the daemon, made on first use and owned to the end. SPEC §hydration, §shutdown."""
+
+from collections.abc import Mapping
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup, TaskStatus
+
+from app.core.definitions import HttpDefinition, StdioDefinition
+from app.core.problem import Problem
+from app.core.problems import ShuttingDown, TooMany
+from app.ports import Connector, Store
+from app.settings import Settings
+from app.workspaces.workspace import Workspace
+
+log = structlog.get_logger("plurnk.manager")
+
+EAGER_AT_ONCE = 16
+"""Workspaces that hydrate at the same time at an eager start."""
+SWEEPS_PER_IDLE = 4
+"""How often in one idle time the workspaces are looked at."""
+
+
+class WorkspaceManager:
+    """Owns the workspaces. ``run`` is their parent task; a workspace that ends does not touch its siblings."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        defaults: Mapping[str, StdioDefinition | HttpDefinition],
+        store: Store,
+        connector: Connector,
+    ) -> None:
+        self._settings = settings
+        self._defaults = defaults
+        self._store = store
+        self._connector = connector
+        self._workspaces: dict[str, Workspace] = {}
+        self._group: TaskGroup | None = None
+        self._stop = anyio.Event()
+        self._is_closing = False
+
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Own every workspace until ``shut_down``."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            if self._settings.workspace_idle_ms:
+                group.start_soon(self._retire_idle)
+            if self._settings.hydrate == "eager":
+                group.start_soon(self._hydrate_stored)
+            task_status.started()
+            await self._stop.wait()
+            group.cancel_scope.cancel()
+
+    def workspace(self, name: str) -> Workspace:
+        """Return the workspace of this (valid) name; it hydrates when it is first used.
+
+        Raises:
+            TooMany: a new workspace beyond the limit.
+            ShuttingDown: the daemon is going down.
+        """
+        if self._is_closing:
+            raise ShuttingDown
+        if (known := self._workspaces.get(name)) is not None:
+            return known
+        if len(self._workspaces) >= self._settings.max_workspaces and not self._make_room():
+            raise TooMany("workspaces", limit=self._settings.max_workspaces, setting="PLURNK_MAX_WORKSPACES")
+        made = self._workspaces[name] = Workspace(
+            name,
+            settings=self._settings,
+            defaults=self._defaults,
+            store=self._store,
+            connector=self._connector,
+            start_owner=self._start_owner,
+        )
+        return made
+
+    async def names(self) -> list[str]:
+        """Return the names of the workspaces that are stored or in use, sorted.
+
+        Raises:
+            StoreUnavailable: the database could not be read.
+        """
+        return sorted({*await self._store.workspaces(), *self._workspaces})
+
+    async def shut_down(self) -> None:
+        """Close every connection of every workspace, all attempted, and end the owners."""
+        self._is_closing = True
+        async with anyio.create_task_group() as closing:
+            for workspace in self._workspaces.values():
+                closing.start_soon(workspace.shut_down)
+        self._stop.set()
+
+    async def _start_owner(self, workspace: Workspace) -> None:
+        if self._group is None or self._is_closing:
+            raise ShuttingDown
+        await self._group.start(workspace.run)
+
+    def _make_room(self) -> bool:
+        """Forget one workspace that was never brought to life; return whether there was one."""
+        for name, workspace in self._workspaces.items():
+            if not workspace.has_owner and not workspace.is_watched:
+                del self._workspaces[name]
+                return True
+        return False
+
+    async def _retire_idle(self) -> None:
+        idle_ms = self._settings.workspace_idle_ms
+        while True:
+            await anyio.sleep(idle_ms / 1000 / SWEEPS_PER_IDLE)
+            for workspace in list(self._workspaces.values()):
+                if workspace.hydration.is_done and workspace.idle_ms() >= idle_ms:
+                    log.info("workspace-idle", workspace=workspace.name)
+                    await workspace.go_idle(idle_ms)
+
+    async def _hydrate_stored(self) -> None:
+        limiter = anyio.CapacityLimiter(EAGER_AT_ONCE)
+        try:
+            names = await self._store.workspaces()
+        except Problem as problem:
+            log.warning("eager-hydration-failed", code=problem.code)
+            return
+        async with anyio.create_task_group() as hydrating:
+            for name in names:
+                hydrating.start_soon(self._hydrate_one, name, limiter)
+
+    async def _hydrate_one(self, name: str, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            try:
+                await self.workspace(name).ready()
+            except Problem as problem:
+                log.warning("eager-hydration-failed", workspace=name, code=problem.code)

@@ -1,0 +1,47 @@
+"""Leases and the commit gate of each server: one lock and one set of operations. SPEC §lifecycle.
+
+An operation takes the lock just long enough to count itself; a commit holds it and refuses while anybody is counted.
+So a call that arrives during the milliseconds of a commit waits, and then gets the new connection.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from app.core.problems import ServerBusy
+
+
+class Gate:
+    """The gate of one server of one workspace."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._operations: dict[str, None] = {}
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The ids of the active operations, oldest first."""
+        return tuple(self._operations)
+
+    async def enter(self, operation: str) -> None:
+        """Count the operation; waits while a commit is under way."""
+        async with self._lock:
+            self._operations[operation] = None
+
+    def leave(self, operation: str) -> None:
+        """Stop counting the operation; nothing happens where it is not counted."""
+        self._operations.pop(operation, None)
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncIterator[None]:
+        """Hold the gate: nobody is counted, and nobody gets in until the block ends.
+
+        Raises:
+            ServerBusy: an operation is counted.
+        """
+        async with self._lock:
+            if self._operations:
+                raise ServerBusy(self._server, operations=self.operations)
+            yield
