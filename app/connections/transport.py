@@ -6,11 +6,11 @@ The seam:
 - a transport is open from the moment its opener returns it until ``close``;
 - it numbers its own requests, stamps them through ``wire`` and settles every one of them exactly once;
 - it never sends a request twice and never interprets a result;
-- ``OnLost`` is called at most once, without awaiting, when the peer ended by itself: never because of ``close``,
-  never before the opener has returned (an opener raises instead), and after every request in flight was settled.
+- ``OnLost`` is called at most once, without awaiting, when the peer ended by itself: never because of ``close``
+  and after every request in flight was settled. Before the opener has returned, the opener raises instead.
 
-``ServerConnection`` decides what a loss means: it states RECOVERING and, while it lives, opens another transport
-with the same opener, each time after the delay that ``recovery.Backoff`` gives.
+``ServerConnection`` decides what a loss means: it states RECOVERING and, while it lives, opens another
+transport with the same opener, each time after the delay that ``recovery.Backoff`` gives.
 """
 
 from collections.abc import Callable
@@ -71,11 +71,15 @@ class Transport(Protocol):
         input_schema: bytes | None = None,
         on_progress: OnProgress | None = None,
     ) -> Answer:
-        """Return the peer's answer; see ``ports.Connection.request``. Only its caller's cancellation ends it early.
+        """Return the peer's answer; see ``ports.Connection.request``. Only cancellation ends it early.
 
         Raises:
             RequestFault: no answer, by kind; AnswerLost at once when the transport is lost or closed.
         """
+        ...
+
+    def account(self, reason: str) -> Lost:
+        """Return what is known of the peer now: how it ended, where it did; else ``reason`` and its stderr so far."""
         ...
 
     async def close(self) -> str | None:

@@ -1,7 +1,7 @@
 """JSON-RPC messages of MCP 2026-07-28 as bytes, both ways, without any I/O. SPEC §revision, §connection.
 
-Encodes our requests with the ``_meta`` every one of them carries, and decides once what the oddities of foreign
-JSON mean. Not here: framing (``sse``, ``stdio``), HTTP headers and whose answer a message is (the transports).
+Encodes our requests with the ``_meta`` every one of them carries, and decides once what the oddities of
+foreign JSON mean. Not here: framing (``sse``, ``stdio``), HTTP headers and whose answer a message is.
 
 What a peer sends is read like this:
 
