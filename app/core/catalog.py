@@ -24,6 +24,8 @@ class Withheld:
 
     name: str
     reason: str
+    method: str = "tools/list"
+    """The list it stood in."""
 
 
 @dataclass(frozen=True, slots=True)
