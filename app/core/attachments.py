@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import orjson
+
+from app.core.definitions import HttpDefinition, StdioDefinition, parse_definition
+from app.core.problems import DefinitionInvalid
+
 
 @dataclass(frozen=True, slots=True)
 class Attached:
@@ -18,3 +23,24 @@ class Detached:
 
 
 AttachmentRecord: TypeAlias = Attached | Detached
+
+
+def parse_record(name: str, record: Attached) -> StdioDefinition | HttpDefinition:
+    """Return the definition that a stored record holds.
+
+    Raises:
+        DefinitionInvalid: the row no longer validates; names the server, and every fault by JSON Pointer.
+    """
+    try:
+        value = orjson.loads(record.definition)
+    except orjson.JSONDecodeError:
+        raise DefinitionInvalid([("", "the stored row is not JSON")], server=name) from None
+    try:
+        definition = parse_definition(value)
+    except DefinitionInvalid as invalid:
+        raise DefinitionInvalid(invalid.errors, server=name) from None
+    if definition.name != name:
+        raise DefinitionInvalid(
+            [("/name", "the stored row belongs to a server of another name")], server=name
+        )
+    return definition

@@ -97,6 +97,7 @@ class DefinitionInvalid(Problem):
         first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
         listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
         super().__init__(f"The definition {whom}is invalid: {first}.", server=server, errors=listed)
+        self.errors = tuple(errors)
 
 
 class ReferenceMissing(Problem):
