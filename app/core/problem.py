@@ -63,6 +63,13 @@ class Problem(Exception):
             document["outcome"] = str(self.outcome)
         return document
 
+    def again(self) -> "Problem":
+        """Return an equal Problem to raise anew, which holds no traceback and no other exception alive."""
+        copy = type(self).__new__(type(self), *self.args)
+        copy.args = self.args
+        copy.__dict__.update(self.__dict__)
+        return copy
+
     def with_outcome(self, outcome: Outcome) -> "Problem":
         """Return this Problem after noting what is known of the effect."""
         self.outcome = outcome

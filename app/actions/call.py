@@ -1,0 +1,34 @@
+"""``workspace.mcp.call``: call one enabled tool of a server. SPEC §calls."""
+
+from pydantic import Field
+
+from app.actions.action import Action, ActionOutcome, Params, Run
+from app.actions.operation_outcome import action_outcome
+from app.core.json_value import JsonObject
+from app.core.problem import Stage
+from app.operations import tool_call
+
+
+class CallParams(Params):
+    """Which tool, with what."""
+
+    server: str
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+async def _run(run: Run, params: CallParams) -> ActionOutcome:
+    board = run.host.boards.of(run.workspace)
+    rest = await tool_call.call(
+        board, params.server, params.tool, params.arguments, observe=run.observe, thread_id=run.thread_id
+    )
+    return action_outcome(rest)
+
+
+ACTION = Action(
+    kind=tool_call.KIND,
+    params=CallParams,
+    run=_run,
+    summary="Call a tool: at once where its effect is read, after consent where it is host.",
+    stage=Stage.OPERATION,
+)

@@ -1,0 +1,62 @@
+"""How a call to the board can return, and how a settled operation repeats its end. SPEC §calls."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.core.events import Interrupt
+from app.core.json_value import JsonObject
+from app.core.operation import Completed, Ending, Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The operation ended with this result of its action."""
+
+    operation: str
+    kind: str
+    """The kind of the action that began the operation."""
+    result: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The operation waits for a person."""
+
+    operation: str
+    kind: str
+    interrupts: tuple[Interrupt, ...]
+    """Every open one, at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StillOpen:
+    """The answer was taken; others of the operation are needed before it goes on."""
+
+    operation: str
+    kind: str
+    interrupts: tuple[Interrupt, ...]
+    """The ones that are open still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """The operation runs for another client, or goes on."""
+
+    operation: str
+    kind: str
+
+
+Rest: TypeAlias = Settled | Waiting
+
+
+def settled(operation: str, kind: str, ending: Ending) -> Settled:
+    """Return the operation's result, the same each time.
+
+    Raises:
+        Problem: the one it ended in, each time a fresh copy.
+    """
+    match ending:
+        case Completed(result):
+            return Settled(operation, kind, result)
+        case Failed(problem):
+            raise problem.again() from None

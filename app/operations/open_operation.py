@@ -1,0 +1,103 @@
+"""OpenOperation: one operation between its begin and its end, with what it holds meanwhile. SPEC §calls.
+
+Data only: the driver of ``open_operations`` runs it, the timer ends it, the board takes its answers.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import anyio
+
+from app.core.events import Interrupt
+from app.core.interrupts import ResumeEntry, fingerprint, require_fit
+from app.core.operation import Operation, OperationState
+from app.core.operation_problems import InterruptConflict
+from app.core.snapshot import ServerSnapshot
+from app.ports import Connection
+from app.workspaces.workspace import Lease
+
+Admit = Callable[[ServerSnapshot[Connection]], None]
+"""Returns where the server is still what the operation was begun for; else raises a Problem."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenOperation:
+    """One operation in flight or waiting; mutable, owned by ``OpenOperations``."""
+
+    machine: Operation
+    thread_id: str | None
+    """The AG-UI thread it was begun on."""
+    deadline: float
+    """For the whole of it, in the loop's time."""
+    admit: Admit
+    scope: anyio.CancelScope | None = None
+    """Set while a request's task drives it."""
+    lease: Lease | None = None
+    """From the first request to the end; a proposal has none."""
+    held: ExitStack = field(default_factory=ExitStack)
+    """What keeps the workspace from being idle."""
+    questions: dict[str, Interrupt] = field(default_factory=dict)
+    """The interrupts of the set that is open, in order, the answered ones among them."""
+    staged: dict[str, ResumeEntry] = field(default_factory=dict)
+    """Answers to some of them, waiting for the others."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """Every answer that was ever taken, by interrupt, as its fingerprint."""
+    due: float = 0.0
+    """When the open questions expire, in the loop's time."""
+    timer: asyncio.TimerHandle | None = None
+    """Ends it when nobody answered in time."""
+    is_expired: bool = False
+    rested: anyio.Event | None = None
+    """Set when it ends or waits again; made by whoever waits for that."""
+
+    @property
+    def id(self) -> str:
+        """The operation's id."""
+        return self.machine.id
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for a person."""
+        return self.machine.state is OperationState.INPUT_REQUIRED
+
+    @property
+    def open_interrupts(self) -> tuple[Interrupt, ...]:
+        """The interrupts that nobody answered yet, in order."""
+        return tuple(each for key, each in self.questions.items() if key not in self.staged)
+
+    def new_answers(self, given: Mapping[str, ResumeEntry]) -> dict[str, ResumeEntry]:
+        """Return the answers among ``given`` that were not taken before. All of ``given`` are this operation's.
+
+        Raises:
+            InterruptConflict: one was taken before, differently.
+            AnswerInvalid: a new one does not fit its question.
+        """
+        fresh: dict[str, ResumeEntry] = {}
+        for interrupt, entry in given.items():
+            known, answer = self.answers.get(interrupt), fingerprint(entry)
+            if known is None:
+                require_fit(self.questions[interrupt], entry)
+                fresh[interrupt] = entry
+            elif known != answer:
+                raise InterruptConflict(interrupt)
+        return fresh
+
+    def stage(self, fresh: Mapping[str, ResumeEntry]) -> None:
+        """Take answers that ``new_answers`` returned."""
+        self.staged.update(fresh)
+        self.answers.update({interrupt: fingerprint(entry) for interrupt, entry in fresh.items()})
+
+    def take_set(self) -> list[ResumeEntry]:
+        """Return the whole answered set, in the order it was asked, and have no question open any more."""
+        entries = [self.staged[interrupt] for interrupt in self.questions]
+        self.questions, self.staged = {}, {}
+        return entries
+
+    def release(self) -> None:
+        """Let go of the lease and the workspace. Idempotent."""
+        if self.lease is not None:
+            self.lease.release()
+            self.lease = None
+        self.held.close()

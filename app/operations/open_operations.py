@@ -1,0 +1,347 @@
+"""OpenOperations: the operations of a workspace from begin to end, and the loop that drives one. SPEC §calls, §limits.
+
+An operation runs in the task of the request that drives it: no task is started for it. One that waits for a person is
+data and a timer. Whatever ends it (its result, its deadline, ``workspace.mcp.cancel``, the client's disconnect, the
+daemon's shutdown), ``_ended`` runs once and ``release`` follows as soon as no task is in its request.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import structlog
+
+from app.core.answers import Progress, RequestFault
+from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.interrupts import Question
+from app.core.json_value import JsonObject
+from app.core.operation import Ask, Completed, Failed, Operation, OperationState, Send, Step, Work
+from app.core.operation_problems import InterruptExpired
+from app.core.problem import Problem
+from app.core.problems import Internal, ShuttingDown, TooMany
+from app.operations.endings import Rest, Waiting, settled
+from app.operations.open_operation import Admit, OpenOperation
+from app.operations.settled import SettledOperation, SettledOperations
+from app.settings import Settings
+from app.workspaces.workspace import Workspace
+
+log = structlog.get_logger("plurnk.operation")
+
+Observe = Callable[[RunEvent], None]
+
+
+class Allowance:
+    """How many operations the daemon has open, over all workspaces."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.count = 0
+        self.is_closed = False
+
+
+def new_operation_id() -> str:
+    """Return an unguessable operation id."""
+    return f"op-{secrets.token_urlsafe(16)}"
+
+
+class OpenOperations:
+    """Every open operation of one workspace."""
+
+    def __init__(
+        self, workspace: Workspace, *, settings: Settings, allowance: Allowance, kept: SettledOperations
+    ) -> None:
+        self.workspace = workspace
+        self.settings = settings
+        self._allowance = allowance
+        self._kept = kept
+        self._open: dict[str, OpenOperation] = {}
+        self._by_interrupt: dict[str, OpenOperation] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def find(self, operation: str) -> OpenOperation | None:
+        """Return the open operation of this id."""
+        return self._open.get(operation)
+
+    def of_interrupt(self, interrupt: str) -> OpenOperation | None:
+        """Return the open operation that put this interrupt, answered or not."""
+        return self._by_interrupt.get(interrupt)
+
+    def all(self) -> tuple[OpenOperation, ...]:
+        """Return every open operation, oldest first."""
+        return tuple(self._open.values())
+
+    def begin(self, operation_id: str, work: Work, *, admit: Admit, thread_id: str | None) -> OpenOperation:
+        """Return a new open operation, counted and visible; ``drive`` it next, without an await in between.
+
+        Raises:
+            TooMany: this workspace or the daemon has as many as it may.
+            ShuttingDown: the daemon is going down.
+        """
+        self._require_room()
+        now = asyncio.get_running_loop().time()
+        operation = OpenOperation(
+            machine=Operation(operation_id, work),
+            thread_id=thread_id,
+            deadline=now + self.settings.request_timeout_ms / 1000,
+            admit=admit,
+        )
+        operation.held.enter_context(self.workspace.in_use())
+        self._open[operation_id] = operation
+        self._allowance.count += 1
+        self._show(operation)
+        return operation
+
+    async def drive(self, operation: OpenOperation, first: Callable[[], Step], observe: Observe) -> Rest:
+        """Return when the operation has ended or waits, performing steps from the first one on until then.
+
+        Cancelling this call ends the operation as cancelled by disconnect, the peer being told by the connection.
+
+        Raises:
+            Problem: the one it ended in.
+        """
+        machine = operation.machine
+        operation.scope = scope = anyio.CancelScope(deadline=operation.deadline)
+        try:
+            with scope:
+                step = first()
+                while isinstance(step, Send):
+                    step = await self._send(operation, step, observe)
+                if isinstance(step, Ask):
+                    return self._park(operation, step)
+            if not machine.is_ended:
+                machine.time_out(self.settings.request_timeout_ms)
+            _tell_result(operation, observe)
+        except anyio.get_cancelled_exc_class():
+            machine.cancel("disconnect")
+            raise
+        except Exception:
+            machine.fail(Internal(operation.id))
+            raise
+        finally:
+            operation.scope = None
+            if machine.is_ended:
+                self._ended(operation)
+                operation.release()
+        return self.outcome(operation)
+
+    def outcome(self, operation: OpenOperation) -> Rest:
+        """Return where the operation came to rest.
+
+        Raises:
+            Problem: the one it ended in.
+        """
+        machine = operation.machine
+        if machine.ending is not None:
+            return settled(operation.id, machine.work.kind, machine.ending)
+        return Waiting(operation.id, machine.work.kind, operation.open_interrupts)
+
+    def go_on(self, operation: OpenOperation) -> Step:
+        """Return the step after the last open question was answered; the interrupts are gone from the state."""
+        self._drop_timer(operation)
+        with self.workspace.state.one_change():
+            for interrupt in operation.questions:
+                self.workspace.state.drop("interactions", interrupt)
+            step = operation.machine.answered(operation.take_set())
+            if not operation.machine.is_ended:
+                self._show(operation)
+        return step
+
+    def answered_in_part(self, operation: OpenOperation) -> None:
+        """Take the answered questions of a set that is open still out of the state."""
+        with self.workspace.state.one_change():
+            for interrupt in operation.staged:
+                self.workspace.state.drop("interactions", interrupt)
+
+    def end(self, operation: OpenOperation) -> None:
+        """Make the end of a machine that somebody else ended known, and stop the task that drives it."""
+        self._ended(operation)
+        if operation.scope is not None:
+            operation.scope.cancel()
+        else:
+            operation.release()
+
+    def expire_due(self, operation: OpenOperation) -> None:
+        """End a waiting operation whose time is over, where its timer has not come to it yet."""
+        if operation.is_waiting and operation.due <= asyncio.get_running_loop().time():
+            self._expire(operation)
+
+    # Steps
+
+    async def _send(self, operation: OpenOperation, send: Send, observe: Observe) -> Step:
+        """Send one request over the operation's lease and feed the machine what arrives."""
+        machine = operation.machine
+        try:
+            if operation.lease is None:
+                operation.lease = await self.workspace.lease(machine.work.server, operation.id)
+                operation.admit(operation.lease.server)
+            machine.dispatching()
+            answer = await operation.lease.connection.request(
+                send.method,
+                send.params,
+                input_schema=send.input_schema,
+                on_progress=_progress(operation, observe),
+            )
+        except RequestFault as fault:
+            return machine.faulted(fault)
+        except Problem as problem:
+            return machine.fail(problem)
+        return machine.arrived(answer)
+
+    def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
+        """Open one interrupt for each question and have the timer end the operation when nobody answers."""
+        loop = asyncio.get_running_loop()
+        patience = self.settings.proposal_timeout_ms / 1000
+        operation.due = due = min(operation.deadline, loop.time() + patience)
+        expires_at = _rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
+        for question in ask.questions:
+            interrupt = _interrupt(operation, question, expires_at)
+            operation.questions[interrupt.id] = interrupt
+            self._by_interrupt[interrupt.id] = operation
+        operation.timer = loop.call_at(due, self._expire, operation)
+        with self.workspace.state.one_change():
+            self._show(operation)
+            for interrupt in operation.questions.values():
+                self.workspace.state.put("interactions", interrupt.id, _interaction(operation, interrupt))
+        _wake(operation)
+        return Waiting(operation.id, operation.machine.work.kind, tuple(operation.questions.values()))
+
+    def _expire(self, operation: OpenOperation) -> None:
+        """End an operation that nobody answered in time: by its own deadline, else by the question's."""
+        operation.is_expired = True
+        if operation.deadline <= asyncio.get_running_loop().time():
+            operation.machine.time_out(self.settings.request_timeout_ms)
+        else:
+            operation.machine.fail(InterruptExpired(operation.open_interrupts[0].id))
+        self.end(operation)
+
+    def _ended(self, operation: OpenOperation) -> None:
+        """Take an ended operation off the board and keep its end. Idempotent."""
+        if self._open.pop(operation.id, None) is None:
+            return
+        self._allowance.count -= 1
+        self._drop_timer(operation)
+        with self.workspace.state.one_change():
+            for interrupt in operation.questions:
+                self.workspace.state.drop("interactions", interrupt)
+            self.workspace.state.drop("operations", operation.id)
+        self._keep(operation)
+        _wake(operation)
+
+    def _keep(self, operation: OpenOperation) -> None:
+        """Remember the end of what a client can ask about again: tool calls, and whatever had a question."""
+        machine, unanswered = operation.machine, frozenset(each.id for each in operation.open_interrupts)
+        for interrupt in (*operation.answers, *unanswered):
+            self._by_interrupt.pop(interrupt, None)
+        ending = machine.ending
+        if ending is None or not (machine.work.tool_call_id or operation.answers or unanswered):
+            return
+        if isinstance(ending, Failed):
+            ending = Failed(ending.problem.again())
+        self._kept.keep(
+            SettledOperation(
+                id=operation.id,
+                kind=machine.work.kind,
+                ending=ending,
+                answers=operation.answers,
+                unanswered=unanswered,
+                is_expired=operation.is_expired,
+                is_cancelled=machine.state is OperationState.CANCELLED,
+                tool_call_id=machine.work.tool_call_id,
+                size=ending.size if isinstance(ending, Completed) else 0,
+            )
+        )
+
+    def _require_room(self) -> None:
+        if self._allowance.is_closed:
+            raise ShuttingDown
+        limit = self.settings.max_workspace_operations
+        if len(self._open) >= limit:
+            raise TooMany("operations in this workspace", limit=limit, setting="PLURNK_MAX_WORKSPACE_OPERATIONS")
+        if self._allowance.count >= self._allowance.limit:
+            raise TooMany("operations", limit=self._allowance.limit, setting="PLURNK_MAX_OPERATIONS")
+
+    def _show(self, operation: OpenOperation) -> None:
+        work = operation.machine.work
+        entry: JsonObject = {"server": work.server}
+        if work.tool is not None:
+            entry["tool"] = work.tool
+        entry["state"] = str(
+            OperationState.INPUT_REQUIRED if operation.is_waiting else OperationState.WORKING
+        )
+        self.workspace.state.put("operations", operation.id, entry)
+
+    @staticmethod
+    def _drop_timer(operation: OpenOperation) -> None:
+        if operation.timer is not None:
+            operation.timer.cancel()
+            operation.timer = None
+
+
+def tell_started(operation: OpenOperation, arguments: JsonObject, observe: Observe) -> None:
+    """Tell the first run of a tool call that it began; a run that resumes it tells nothing of the kind."""
+    work = operation.machine.work
+    if work.tool is not None and work.tool_call_id is not None:
+        observe(ToolCallStarted(operation.id, work.tool_call_id, work.server, work.tool, arguments))
+
+
+def tell_result(
+    operation_id: str, tool_call_id: str | None, ending: Completed | Failed | None, observe: Observe
+) -> None:
+    """Tell the run of a tool call's result, where it has one."""
+    if tool_call_id is None or not isinstance(ending, Completed):
+        return
+    content, is_error = ending.result.get("content"), ending.result.get("isError")
+    if isinstance(content, list):
+        observe(ToolCallEnded(operation_id, tool_call_id, is_error is True, content))
+
+
+def _tell_result(operation: OpenOperation, observe: Observe) -> None:
+    tell_result(operation.id, operation.machine.work.tool_call_id, operation.machine.ending, observe)
+
+
+def _progress(operation: OpenOperation, observe: Observe) -> Callable[[Progress], None] | None:
+    """Return what passes progress on to the run; a request that nobody shows progress of asks for none."""
+    tool_call_id = operation.machine.work.tool_call_id
+    if tool_call_id is None:
+        return None
+    return lambda progress: observe(ToolCallProgressed(operation.id, tool_call_id, progress))
+
+
+def _interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
+    return Interrupt(
+        id=f"int-{secrets.token_urlsafe(24)}",
+        operation=operation.id,
+        reason=question.reason,
+        message=question.message,
+        expires_at=expires_at,
+        response_schema=question.response_schema,
+        metadata=question.metadata,
+        tool_call_id=operation.machine.work.tool_call_id,
+        thread_id=operation.thread_id,
+    )
+
+
+def _interaction(operation: OpenOperation, interrupt: Interrupt) -> JsonObject:
+    """Return the entry of ``plurnk.interactions`` in the AG-UI state."""
+    work = operation.machine.work
+    entry: JsonObject = {"operation": operation.id}
+    if operation.thread_id is not None:
+        entry["threadId"] = operation.thread_id
+    entry["server"] = work.server
+    if work.tool is not None:
+        entry["tool"] = work.tool
+    return entry | {"message": interrupt.message, "expiresAt": interrupt.expires_at}
+
+
+def _wake(operation: OpenOperation) -> None:
+    if operation.rested is not None:
+        operation.rested.set()
+        operation.rested = None
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,148 @@
+"""One tool call: found, checked, proposed where a person must consent, sent at most once. SPEC §calls, §policy."""
+
+import secrets
+from dataclasses import dataclass
+
+from app.core.definitions import HttpDefinition, StdioDefinition
+from app.core.json_value import JsonObject
+from app.core.operation import Send, Work
+from app.core.operation_problems import ArgumentsInvalid, ToolNotFound
+from app.core.policy import Effect, Tool
+from app.core.problem import Stage
+from app.core.problems import ServerChanged, ServerNotConnected, ServerNotFound
+from app.core.proposals import proposal
+from app.core.schemas import validate
+from app.core.snapshot import ServerSnapshot, WorkspaceSnapshot
+from app.core.tool_results import tool_result
+from app.core.tool_view import ToolView, tool_view
+from app.operations.board import Board
+from app.operations.endings import Rest
+from app.operations.open_operations import Observe, new_operation_id
+from app.ports import Connection
+
+KIND = "workspace.mcp.call"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool of the current snapshot, and where it runs."""
+
+    server: str
+    definition: StdioDefinition | HttpDefinition
+    tool: Tool
+
+    @property
+    def view(self) -> ToolView:
+        """The tool, taken apart."""
+        return tool_view(self.tool.raw)
+
+
+async def call(
+    board: Board, server: str, tool: str, arguments: JsonObject, *, observe: Observe, thread_id: str | None = None
+) -> Rest:
+    """Return the call's result, or that it waits for consent.
+
+    Raises:
+        ServerNotFound: there is no such server.
+        ServerNotConnected: it cannot serve now.
+        ToolNotFound: it has no such enabled tool.
+        ArgumentsInvalid: the arguments break its input schema.
+        TooMany: there are as many operations as there may be.
+        Problem: the one the operation ended in.
+    """
+    found = find_tool(await board.workspace.ready(), server, tool)
+    if errors := validate(found.view.input_schema, arguments):
+        raise ArgumentsInvalid(server, tool, errors)
+    operation = new_operation_id()
+    needs_consent = found.tool.effect is Effect.HOST and board.settings.host_effect == "review"
+    work = _work(operation, found, arguments, needs_consent=needs_consent, max_result=board.settings.max_result)
+
+    def admit(current: ServerSnapshot[Connection]) -> None:
+        require_same(found, current)
+
+    return await board.run(
+        operation, work, admit=admit, observe=observe, thread_id=thread_id, arguments=arguments
+    )
+
+
+def connected_server(snapshot: WorkspaceSnapshot[Connection], server: str) -> ServerSnapshot[Connection]:
+    """Return the server where it can serve.
+
+    Raises:
+        ServerNotFound: there is no such server.
+        ServerNotConnected: it cannot serve now.
+    """
+    found = snapshot.servers.get(server)
+    if found is None:
+        raise ServerNotFound(server)
+    if not found.is_connected:
+        cause = found.problem.document(Stage.MANAGEMENT) if found.problem else None
+        raise ServerNotConnected(server, cause=cause)
+    return found
+
+
+def find_tool(snapshot: WorkspaceSnapshot[Connection], server: str, tool: str) -> FoundTool:
+    """Return the enabled tool.
+
+    Raises:
+        ServerNotFound: there is no such server.
+        ServerNotConnected: it cannot serve now.
+        ToolNotFound: it has no such enabled tool.
+    """
+    current = connected_server(snapshot, server)
+    found = _tool_of(current, tool)
+    if found is None or current.definition is None:
+        raise ToolNotFound(server, tool)
+    return FoundTool(server, current.definition, found)
+
+
+def require_same(found: FoundTool, current: ServerSnapshot[Connection]) -> None:
+    """Return where the tool is, to the byte, what was found, with the same effect and at the same endpoint.
+
+    The arguments need no second validation then: they are the ones that fitted this very schema.
+
+    Raises:
+        ServerChanged: it is another or gone; nothing was sent.
+    """
+    tool = _tool_of(current, found.tool.name)
+    is_same_tool = tool is not None and (tool.raw, tool.effect) == (found.tool.raw, found.tool.effect)
+    if not is_same_tool or _endpoint(current.definition) != _endpoint(found.definition):
+        raise ServerChanged(found.server)
+
+
+def _tool_of(server: ServerSnapshot[Connection], tool: str) -> Tool | None:
+    return server.published.registry.tools.get(tool) if server.published is not None else None
+
+
+def _endpoint(definition: StdioDefinition | HttpDefinition | None) -> StdioDefinition | HttpDefinition | None:
+    """Return the definition without what only says which tools are enabled and how."""
+    return None if definition is None else definition.model_copy(update={"tools": None, "read": ()})
+
+
+def _work(
+    operation: str, found: FoundTool, arguments: JsonObject, *, needs_consent: bool, max_result: int
+) -> Work:
+    view, server, tool = found.view, found.server, found.tool.name
+    tool_call_id = f"call-{secrets.token_urlsafe(16)}"
+
+    def interpret(value: JsonObject) -> JsonObject:
+        shown: JsonObject = {"status": 200, "operation": operation, "toolCallId": tool_call_id}
+        return shown | tool_result(value, server=server, output_schema=view.output_schema)
+
+    question = None
+    if needs_consent:
+        question = proposal(
+            operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
+        )
+    return Work(
+        kind=KIND,
+        server=server,
+        transport=found.definition.transport,
+        request=Send("tools/call", {"name": tool, "arguments": arguments}, view.input_schema),
+        interpret=interpret,
+        max_result=max_result,
+        tool=tool,
+        tool_call_id=tool_call_id,
+        proposal=question,
+        refused={"status": 200, "operation": operation, "rejected": True},
+    )
