@@ -1,0 +1,197 @@
+"""The mask: known secret values, however encoded, in what the daemon itself writes. SPEC §references.
+
+A text is looked at as it is, percent-decoded and JSON-unescaped. In each of these views the values are
+searched plain and as the base64 that any surrounding bytes would give them. Every value and every base64 form
+of it has at least ``GRAM`` bytes, so one dictionary of first ``GRAM`` bytes finds them all: the time grows with
+the text, not with the number of secrets. Views are bytes: percent-encoding and base64 are about bytes.
+"""
+
+import re
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from typing_extensions import override
+
+MASKED = "***"
+SECRET_MIN = 8
+"""Characters of the shortest value that is searched for."""
+GRAM = 8
+"""Bytes that every needle has at least; the shortest base64 form of SECRET_MIN bytes has ten."""
+DECODE_MAX = 3
+"""How often one encoding inside itself is undone, as for JSON inside a JSON string."""
+
+_PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
+_JSON = re.compile(
+    rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([\"\\/bfnrt]))"
+)
+_SHORT = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+_Range: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Needle:
+    """Bytes that give a value away, and how many bytes beside them carry some of its bits."""
+
+    searched: bytes
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Bytes with their escapes decoded, and where each decoded escape came from."""
+
+    data: bytes
+    starts: Sequence[int]
+    """Where in ``data`` the decoded escapes begin, ascending."""
+    spans: Sequence[tuple[int, int, int]]
+    """For each of them: its end in ``data``, and its start and end in the source."""
+
+    def source_range(self, found: _Range) -> _Range:
+        """Return the stretch of the source that the stretch of the view was decoded from."""
+        start, end = found
+        last = self._source_span(end - 1)[1]
+        return self._source_span(start)[0], last
+
+    def _source_span(self, position: int) -> _Range:
+        index = bisect_right(self.starts, position) - 1
+        if index < 0:
+            return position, position + 1
+        decoded_end, source_start, source_end = self.spans[index]
+        if position < decoded_end:
+            return source_start, source_end
+        source = source_end + position - decoded_end
+        return source, source + 1
+
+
+class Mask:
+    """The secret values known so far; shows none of them, not in its ``repr`` either."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._known: set[str] = set()
+        self._needles: dict[bytes, list[_Needle]] = {}
+        self.add(values)
+
+    @override
+    def __repr__(self) -> str:
+        """Say how many values there are."""
+        return f"Mask({len(self._known)} values)"
+
+    def add(self, values: Iterable[str]) -> None:
+        """Mask these values from now on; those shorter than SECRET_MIN characters are left out."""
+        for value in values:
+            if len(value) >= SECRET_MIN and value not in self._known:
+                self._known.add(value)
+                for needle in _needles(value.encode("utf-8", "surrogatepass")):
+                    self._needles.setdefault(needle.searched[:GRAM], []).append(needle)
+
+    def mask(self, text: str) -> str:
+        """Return the text with every stretch that shows a known value replaced by ``***``."""
+        if not self._known or len(text) < GRAM:
+            return text
+        raw = text.encode("utf-8", "surrogatepass")
+        found = self._search(raw)
+        for mark, decode in ((b"%", _percent_decoded), (b"\\", _json_unescaped)):
+            found += self._search_decoded(raw, mark, decode)
+        return _blotted(raw, found) if found else text
+
+    def _search(self, data: bytes) -> list[_Range]:
+        """Return the stretches that give a value away, in ascending order of their first needle byte."""
+        needles, found = self._needles, list[_Range]()
+        for start in range(len(data) - GRAM + 1):
+            candidates = needles.get(data[start : start + GRAM])
+            if candidates is not None:
+                found += [
+                    (max(0, start - each.before), min(len(data), start + len(each.searched) + each.after))
+                    for each in candidates
+                    if data.startswith(each.searched, start)
+                ]
+        return found
+
+    def _search_decoded(self, raw: bytes, mark: bytes, decode: Callable[[bytes], _View]) -> list[_Range]:
+        """Return the stretches of ``raw`` that give a value away once decoded, however often that takes."""
+        found, views, data = list[_Range](), list[_View](), raw
+        while mark in data and len(views) < DECODE_MAX:
+            view = decode(data)
+            if not view.spans:
+                break
+            views.append(view)
+            data = view.data
+            for shown in self._search(data):
+                stretch = shown
+                for each in reversed(views):
+                    stretch = each.source_range(stretch)
+                found.append(stretch)
+        return found
+
+
+def _needles(value: bytes) -> Iterator[_Needle]:
+    yield _Needle(value)
+    if b" " in value:
+        yield _Needle(value.replace(b" ", b"+"))  # as a form encodes blanks
+    for offset in range(3):
+        standard, before, after = _base64_form(value, offset)
+        yield _Needle(standard, before, after)
+        urlsafe = standard.translate(bytes.maketrans(b"+/", b"-_"))
+        if urlsafe != standard:
+            yield _Needle(urlsafe, before, after)
+
+
+def _base64_form(value: bytes, offset: int) -> tuple[bytes, int, int]:
+    """Return the digits that hold the value alone where it begins ``offset`` bytes into a group of three.
+
+    With them, how many digits before and after hold some of its bits beside its neighbours'. RFC 4648 §4.
+    """
+    digits = b64encode(bytes(offset) + value)
+    first = (offset * 8 + 5) // 6
+    end, rest = divmod((offset + len(value)) * 8, 6)
+    return digits[first:end], 1 if offset else 0, 1 if rest else 0
+
+
+def _percent_decoded(source: bytes) -> _View:
+    return _decoded(source, _PERCENT, lambda escape: bytes((int(escape[1], 16),)))
+
+
+def _json_unescaped(source: bytes) -> _View:
+    return _decoded(source, _JSON, _json_character)
+
+
+def _json_character(escape: re.Match[bytes]) -> bytes:
+    high, low, unit, short = escape.groups()
+    if short is not None:
+        return _SHORT.get(short, short)
+    if unit is not None:
+        return chr(int(unit, 16)).encode("utf-8", "surrogatepass")
+    return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
+
+
+def _decoded(source: bytes, pattern: re.Pattern[bytes], decode: Callable[[re.Match[bytes]], bytes]) -> _View:
+    pieces, starts, spans = list[bytes](), list[int](), list[tuple[int, int, int]]()
+    position = copied = 0
+    for escape in pattern.finditer(source):
+        start, end = escape.span()
+        character = decode(escape)
+        pieces += (source[copied:start], character)
+        position += start - copied
+        starts.append(position)
+        position += len(character)
+        spans.append((position, start, end))
+        copied = end
+    pieces.append(source[copied:])
+    return _View(b"".join(pieces), starts, spans)
+
+
+def _blotted(raw: bytes, found: list[_Range]) -> str:
+    """Return the text with the stretches replaced, those that touch or overlap by one mark together."""
+    pieces, copied = list[str](), 0
+    for start, end in sorted(found):
+        if start > copied or not pieces:
+            pieces.append(raw[copied:start].decode("utf-8", "surrogatepass"))
+            pieces.append(MASKED)
+        copied = max(copied, end)
+    pieces.append(raw[copied:].decode("utf-8", "surrogatepass"))
+    return "".join(pieces)
