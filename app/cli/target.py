@@ -1,0 +1,98 @@
+"""Where the daemon is and which token opens it, from flags, environment and home. SPEC §cli, §security.
+
+A token is never taken from the command line: process arguments are visible to every user of the machine.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.cli.failures import DaemonUnreachable, UsageFault
+from app.core.json_value import JsonObject
+
+START_IT = "Start it with 'plurnk-mcpd serve', or name another one with --url or --home."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A daemon's address and what to say at its door."""
+
+    url: str
+    token: str | None
+    """None where none was found: a daemon that is open needs none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """The flags that say which daemon is meant."""
+
+    url: str | None = None
+    home: Path | None = None
+    token_file: Path | None = None
+
+
+def find(options: TargetOptions, environment: Mapping[str, str]) -> Target:
+    """Return the daemon that the flags name, else the one that runs on the home.
+
+    Raises:
+        DaemonUnreachable: no daemon announced itself there, or the one that did is gone.
+        UsageFault: the token file cannot be read.
+    """
+    home = options.home or default_home(environment)
+    url = options.url or _announced_url(home)
+    return Target(url.rstrip("/"), _token(options, home, environment))
+
+
+def default_home(environment: Mapping[str, str]) -> Path:
+    """Return the home that a daemon with this environment uses."""
+    if home := environment.get("PLURNK_HOME"):
+        return Path(home).expanduser()
+    state = environment.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return base / "plurnk-mcpd"
+
+
+def _announced_url(home: Path) -> str:
+    announced = home / "daemon.json"
+    try:
+        document: JsonObject = json.loads(announced.read_bytes())
+        url, pid = document["address"], document["pid"]
+    except FileNotFoundError:
+        raise DaemonUnreachable(f"No daemon runs on the home {home}.", START_IT) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DaemonUnreachable(f"{announced} cannot be read ({type(error).__name__}).", START_IT) from error
+    if not isinstance(url, str) or not isinstance(pid, int):
+        raise DaemonUnreachable(f"{announced} does not say where the daemon is.", START_IT)
+    if not _is_running(pid):
+        # A token must not be offered to whoever took over the port of a daemon that is gone.
+        raise DaemonUnreachable(f"The daemon on the home {home} is not running any more.", START_IT)
+    return url
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _token(options: TargetOptions, home: Path, environment: Mapping[str, str]) -> str | None:
+    if options.token_file is not None:
+        try:
+            return options.token_file.read_text().strip() or None
+        except OSError as error:
+            raise UsageFault(
+                f"The token file {options.token_file} cannot be read.",
+                "Name a file that holds the token alone.",
+            ) from error
+    if given := environment.get("PLURNK_TOKEN"):
+        return None if given == "none" else given
+    try:
+        return (home / "token").read_text().strip() or None
+    except OSError:
+        return None
