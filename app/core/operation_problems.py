@@ -130,10 +130,11 @@ class ResultTooLarge(Problem):
     code, title, status = "result-too-large", "Result too large", 502
     outcome = Outcome.EXECUTED
 
-    def __init__(self, server: str, *, limit: int, setting: str) -> None:
+    def __init__(self, server: str | None, *, limit: int, setting: str | None) -> None:
+        whose = "The result" if server is None else f"Server '{server}' completed the operation, and its result"
+        raised = "" if setting is None else f", or ask the operator to raise {setting}"
         super().__init__(
-            f"Server '{server}' completed the operation with a result larger than {limit} bytes. Ask for less, or ask"
-            f" the operator to raise {setting}.",
+            f"{whose} is larger than {limit} bytes. Ask for less{raised}.",
             server=server,
             limit=limit,
             setting=setting,

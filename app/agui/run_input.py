@@ -1,0 +1,93 @@
+"""RunAgentInput as we read it: the protocol's own model judges it, what a management run needs is kept.
+
+AG-UI 1.0 RunAgentInput; SPEC §agui. ``messages``, ``tools`` and ``context`` are for agents that talk to a
+model: they are checked as far as the protocol asks (``messages`` not even that, so a role of tomorrow costs
+nothing) and dropped.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import structlog
+from ag_ui.core import ResumeEntry as WireResumeEntry
+from ag_ui.core import RunAgentInput
+from pydantic import ValidationError
+
+from app.core.interrupts import ResumeEntry
+from app.core.json_value import Json, JsonObject
+from app.core.problems import InputMalformed
+
+log = structlog.get_logger("plurnk.agui")
+
+FAULTS_MAX = 20
+"""Faults that one Problem names."""
+NAMES_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """What one run was asked for."""
+
+    thread_id: str
+    run_id: str
+    parent_run_id: str | None
+    state: JsonObject
+    """The client's whole state; empty where it sent anything but an object."""
+    workspace: Json
+    """What ``forwardedProps.plurnk.workspace`` says, unchecked."""
+    action: Json
+    """None where there is none."""
+    resume: tuple[ResumeEntry, ...]
+
+
+def parse_run_input(body: Json) -> RunInput:
+    """Return what the run was asked for; members that the protocol does not know are dropped with a warning.
+
+    Raises:
+        InputMalformed: a member that the protocol knows is missing or of the wrong type.
+    """
+    if not isinstance(body, dict):
+        raise InputMalformed([("", "a RunAgentInput is an object")])
+    given = _judged(body)
+    props = cast("Json", given.forwarded_props)
+    plurnk = props.get("plurnk") if isinstance(props, dict) else None
+    ours: JsonObject = plurnk if isinstance(plurnk, dict) else {}
+    state = cast("Json", given.state)
+    return RunInput(
+        thread_id=given.thread_id,
+        run_id=given.run_id,
+        parent_run_id=given.parent_run_id,
+        state=state if isinstance(state, dict) else {},
+        workspace=ours.get("workspace"),
+        action=ours.get("action"),
+        resume=tuple(_entry(each) for each in given.resume or ()),
+    )
+
+
+def _judged(body: JsonObject) -> RunAgentInput:
+    if isinstance(body.get("messages"), list):
+        body = {**body, "messages": []}
+    try:
+        given = RunAgentInput.model_validate(body)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]
+        raise InputMalformed([(_pointer(fault["loc"]), fault["msg"].lower()) for fault in faults]) from None
+    if given.model_extra:
+        names = [*given.model_extra][:NAMES_MAX]
+        log.warning("run-input-members-ignored", members=[name[:64] for name in names])
+    return given
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    tokens = (str(part)[:64].replace("~", "~0").replace("/", "~1") for part in location)
+    return "".join(f"/{token}" for token in tokens)
+
+
+def _entry(entry: WireResumeEntry) -> ResumeEntry:
+    metadata: Any = entry.metadata
+    return ResumeEntry(
+        interrupt_id=entry.interrupt_id,
+        status=entry.status,
+        payload=cast("Json", entry.payload),
+        metadata=metadata if isinstance(metadata, dict) else {},
+    )

@@ -1,0 +1,1 @@
+"""What both HTTP doors share: who may come in, how a body is read, what answers. SPEC §security."""

@@ -1,0 +1,40 @@
+"""The words of ASGI that the doors use, and the one way a whole answer is sent. ASGI 3.0 HTTP.
+
+Knows nothing of actions or Problems.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, TypeAlias
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Endpoint: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+
+
+def header_values(scope: Scope, name: bytes) -> list[bytes]:
+    """Return every value of the header, in order; ``name`` is lower case, as ASGI gives names."""
+    return [value for key, value in scope["headers"] if key == name]
+
+
+async def send_whole(
+    send: Send, status: int, body: bytes, *, media_type: bytes = JSON, headers: Headers = ()
+) -> None:
+    """Send one complete response; nothing stores it."""
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [
+                (b"content-type", media_type),
+                (b"content-length", str(len(body)).encode()),
+                (b"cache-control", b"no-store"),
+                *headers,
+            ],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

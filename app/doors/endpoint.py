@@ -1,0 +1,57 @@
+"""One route's handler as a plain ASGI endpoint, with everything it may raise answered. SPEC §problems.
+
+FastAPI's own function routes would build dependencies, a response model and two exit stacks for every
+request.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from app.actions.action import Host
+from app.core.problem import Problem
+from app.core.problems import ShuttingDown
+from app.doors.asgi import Receive, Scope, Send
+from app.doors.body import BodyLate, ClientGone
+from app.doors.problem_response import logged_internal, send_blank_problem, send_problem
+from app.doors.streams import OpenStreams
+
+Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class AsgiEndpoint:
+    """An ASGI endpoint around a handler that has sent nothing where it raises."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self.__name__ = handler.__name__
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            await self._handler(scope, receive, send)
+        except Problem as problem:
+            await send_problem(send, problem)
+        except ClientGone:
+            return
+        except BodyLate:
+            await send_blank_problem(send, HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time.")
+        except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
+            await send_problem(send, logged_internal(failure))
+
+
+def host_of(scope: Scope) -> Host:
+    """Return the host that the application serves.
+
+    Raises:
+        ShuttingDown: the daemon has none yet, or no more.
+    """
+    host: Host | None = getattr(scope["app"].state, "host", None)
+    if host is None:
+        raise ShuttingDown
+    return host
+
+
+def streams_of(scope: Scope) -> OpenStreams:
+    """Return the registry of requests in flight."""
+    streams: OpenStreams = scope["app"].state.streams
+    return streams

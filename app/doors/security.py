@@ -1,0 +1,125 @@
+"""The gate before every route: Host, Origin and CORS, then the bearer token. SPEC §security.
+
+Pure ASGI, so that a stream passes through untouched. Whoever passes is in ``scope["state"]["principal"]``.
+What the principal may do with one workspace is asked by the door that knows the workspace.
+"""
+
+from http import HTTPStatus
+
+from app.core.principal import Principal
+from app.core.problem import Problem
+from app.core.problems import HostRefused, OriginRefused, Unauthenticated
+from app.doors.allow_lists import HostAllowList, OriginAllowList
+from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values
+from app.doors.problem_response import send_blank_problem, send_problem
+from app.settings import Settings
+from app.tokens import Tokens
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""What needs no token."""
+PREFLIGHT_MAX_AGE_S = b"600"
+_ENCODED_SEPARATORS = (b"%2f", b"%5c", b"%00")
+
+
+class Gate:
+    """ASGI middleware that lets through only what may use the daemon."""
+
+    def __init__(self, app: Endpoint, *, settings: Settings, tokens: Tokens) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._hosts = HostAllowList(settings)
+        self._origins = OriginAllowList(settings.allowed_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request with a Problem, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            origin = self._admitted(scope)
+        except Problem as refusal:
+            await send_problem(send, refusal)
+            return
+        await self._answer(
+            scope, receive, send if origin is None else _with_cors(send, origin), origin=origin
+        )
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, *, origin: bytes | None) -> None:
+        if origin is not None and _is_preflight(scope):
+            await _send_preflight(scope, send)
+            return
+        if any(separator in scope.get("raw_path", b"").lower() for separator in _ENCODED_SEPARATORS):
+            # The server has decoded it: /a%2Fb would be routed as two segments, where the client named one.
+            await send_blank_problem(send, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
+            return
+        if scope["path"] not in OPEN_PATHS:
+            principal = self._authenticated(scope)
+            if principal is None:
+                await send_problem(send, Unauthenticated())
+                return
+            scope.setdefault("state", {})["principal"] = principal
+        await self._app(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> bytes | None:
+        """Return the allowed Origin of the request, None where it has none.
+
+        Raises:
+            HostRefused: no Host, several, or one that is not served.
+            OriginRefused: an Origin that is not allowed, ``null`` and what is no origin among them.
+        """
+        hosts = header_values(scope, b"host")
+        if len(hosts) != 1 or not self._hosts.admits(hosts[0].decode("latin-1")):
+            raise HostRefused
+        origins = header_values(scope, b"origin")
+        if not origins:
+            return None
+        if len(origins) != 1 or not self._origins.admits(origins[0].decode("latin-1")):
+            raise OriginRefused
+        return origins[0]
+
+    def _authenticated(self, scope: Scope) -> Principal | None:
+        presented = header_values(scope, b"authorization")
+        if len(presented) > 1:
+            return None
+        return self._tokens.principal(presented[0].decode("latin-1") if presented else None)
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return who the gate let through."""
+    principal: Principal = scope["state"]["principal"]
+    return principal
+
+
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and bool(header_values(scope, b"access-control-request-method"))
+
+
+async def _send_preflight(scope: Scope, send: Send) -> None:
+    headers: list[tuple[bytes, bytes]] = [
+        (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
+        (b"access-control-allow-headers", b"authorization, content-type, accept"),
+        (b"access-control-max-age", PREFLIGHT_MAX_AGE_S),
+    ]
+    if header_values(scope, b"access-control-request-private-network"):
+        headers.append((b"access-control-allow-private-network", b"true"))
+    await send({"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _with_cors(send: Send, origin: bytes) -> Send:
+    """Return a send that lets the allowed origin read the response."""
+    added: Headers = (
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", b"retry-after, www-authenticate"),
+        (b"vary", b"origin"),
+    )
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *added]
+        await send(message)
+
+    return sending
