@@ -1,0 +1,380 @@
+"""MCP over the standard streams of a child: one message a line, many requests at once. SPEC §connection.
+
+MCP 2026-07-28 basic/transports/stdio, basic/patterns/cancellation, basic/patterns/progress. The process
+itself is ``child_process``'s, the bytes of a message are ``wire``'s. There is no task here: what the child
+writes is taken in by the loop's callbacks, and a request lives in its caller's task.
+
+Decided here:
+
+- A line over the limit is skipped without being kept. Its ends usually tell whose answer it was: that
+  request ends with AnswerTooLarge. Where they do not, it is counted as dropped, and no request is made to
+  pay for it.
+- A line that is no message, but still tells which request it answers, ends that request with AnswerMalformed.
+- An error without an id settles the request in flight where there is exactly one, and nothing else can be
+  meant.
+- A request that waits for a child which does not read waits under its caller's cancellation. What never
+  left the daemon is RequestNotSent, and is taken back when its caller leaves; what may have been read is
+  AnswerLost.
+"""
+
+import asyncio
+import errno
+import gc
+import itertools
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+import structlog
+
+from app.connections.child_environment import Program, child_environment, resolve_program
+from app.connections.child_output import DroppedLines, Masking, StderrTail
+from app.connections.child_process import ChildProcess, Ending, Patience
+from app.connections.line_splitter import LineSplitter, Oversized
+from app.connections.pipe_writer import Written
+from app.connections.progress import METHOD as PROGRESS
+from app.connections.progress import ProgressGate
+from app.connections.reaper import Reaper
+from app.connections.transport import Diagnostics, Lost, OnLost, OnProgress
+from app.connections.wire import (
+    Malformed,
+    Notification,
+    PeerRequest,
+    Response,
+    decode,
+    encode_cancelled,
+    encode_request,
+)
+from app.core.answers import Answer, AnswerLost, AnswerMalformed, AnswerTooLarge, RequestFault, RequestNotSent
+from app.core.json_value import Json, JsonObject
+from app.core.problems import ServerUnavailable
+from app.core.references import StdioExpanded
+
+BIG_MESSAGE = 256 * 1024
+"""Bytes from which parsing pauses the garbage collector, which would walk the growing value overover."""
+
+_log = structlog.get_logger(__name__)
+
+_Settled: TypeAlias = Answer | RequestFault
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """One request that waits for its answer."""
+
+    settled: asyncio.Future[_Settled]
+    gate: ProgressGate | None
+    written: Written | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StdioOpener:
+    """Starts the same server afresh each time it is called; implements ``OpenTransport``."""
+
+    server: str
+    expanded: StdioExpanded
+    environment: Mapping[str, str]
+    """The daemon's, of which a child gets the few names of ``child_environment``."""
+    reaper: Reaper
+    mask: Masking
+    capabilities: JsonObject
+    """The client capabilities that every request declares."""
+    max_message: int
+    patience: Patience = field(default_factory=Patience)
+
+    async def __call__(self, on_lost: OnLost) -> "StdioTransport":
+        """Return the transport to a child that has just been started and asked nothing.
+
+        Raises:
+            DefinitionInvalid: a text cannot be given to a process.
+            ServerUnavailable: the child cannot be started, or ended while it was.
+        """
+        program = resolve_program(
+            self.server,
+            command=self.expanded.command,
+            args=self.expanded.args,
+            cwd=self.expanded.cwd,
+            env=child_environment(self.environment, self.expanded.env),
+        )
+        transport = StdioTransport(
+            self.server, mask=self.mask, capabilities=self.capabilities, max_message=self.max_message
+        )
+        await transport.start(program, on_lost, reaper=self.reaper, patience=self.patience)
+        return transport
+
+
+class StdioTransport:
+    """One running child and the requests in flight to it; implements ``Transport``."""
+
+    def __init__(self, server: str, *, mask: Masking, capabilities: JsonObject, max_message: int) -> None:
+        self.diagnostics = Diagnostics()
+        """What the child sent that was ignored."""
+        self._server = server
+        self._mask = mask
+        self._capabilities = capabilities
+        self._max_message = max_message
+        self._splitter = LineSplitter(max_message)
+        self._stderr = StderrTail()
+        self._dropped = DroppedLines()
+        self._ids = itertools.count(1)
+        self._in_flight: dict[int, _InFlight] = {}
+        self._has_cancelled = False
+        self._child: ChildProcess | None = None
+        self._on_lost: OnLost | None = None
+        self._lost: Lost | None = None
+        self._is_closing = False
+
+    async def start(self, program: Program, on_lost: OnLost, *, reaper: Reaper, patience: Patience) -> None:
+        """Start the child; a failed or cancelled start has left nothing behind.
+
+        Raises:
+            ServerUnavailable: it cannot be started, or ended while it was.
+        """
+        try:
+            self._child = await ChildProcess.start(
+                program,
+                on_stdout=self._take,
+                on_stderr=self._stderr.add,
+                on_end=self._end,
+                reaper=reaper,
+                patience=patience,
+            )
+        except OSError as error:
+            raise _not_started(self._server, error, program) from error
+        if self._lost is not None:
+            await self._child.close()
+            raise _unavailable(self._server, self._lost)
+        self._on_lost = on_lost
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, once it was started."""
+        return self._child.pid if self._child else None
+
+    @property
+    def dropped_lines(self) -> tuple[str, ...]:
+        """The masked heads of the last lines on its standard output that were no messages."""
+        return self._dropped.shown(self._mask)
+
+    def account(self, reason: str) -> Lost:
+        """Return how the child ended, where it did by itself; else the reason and its stderr until now."""
+        if self._lost is not None:
+            return self._lost
+        count = self.diagnostics.dropped_lines
+        noise = f"; {count} non-JSON lines on its standard output were dropped" if count else ""
+        return Lost(f"{reason}{noise}", stderr=self._stderr.text(self._mask))
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        input_schema: bytes | None = None,  # noqa: ARG002 headers mirror parameters, and stdio has none
+        on_progress: OnProgress | None = None,
+    ) -> Answer:
+        """Return the child's answer; see ``ports.Connection.request``.
+
+        Raises:
+            RequestFault: no answer, by kind.
+        """
+        request_id = next(self._ids)
+        line = encode_request(
+            request_id,
+            method,
+            params,
+            capabilities=self._capabilities,
+            progress_token=None if on_progress is None else request_id,
+        )
+        child = self._open_child()
+        await child.stdin.room()
+        child = self._open_child()
+        gate = ProgressGate(request_id, on_progress, self.diagnostics) if on_progress else None
+        flight = _InFlight(asyncio.get_running_loop().create_future(), gate)
+        self._in_flight[request_id] = flight
+        flight.written = child.stdin.write(line + b"\n")
+        if child.stdin.is_closed:
+            self._settle(request_id, self._fault(flight, "the process closed its standard input"))
+        try:
+            settled = await flight.settled
+        except BaseException:
+            self._abandon(request_id, flight)
+            raise
+        if isinstance(settled, RequestFault):
+            raise settled
+        return settled
+
+    async def close(self) -> str | None:
+        """Return once the child and its group are gone; the reason where they are not, else None.
+
+        Raises nothing but cancellation, and cancelled kills the group first.
+        """
+        self._is_closing = True
+        self._settle_all("the connection was closed")
+        return None if self._child is None else await self._child.close()
+
+    def _open_child(self) -> ChildProcess:
+        """Return the child while it can be asked.
+
+        Raises:
+            RequestNotSent: it ended, or the connection was closed.
+        """
+        if self._child is None or self._is_closing or self._lost is not None:
+            raise RequestNotSent(self._lost.reason if self._lost else "the connection is closed")
+        return self._child
+
+    def _abandon(self, request_id: int, flight: _InFlight) -> None:
+        """Drop a request whose caller left, and tell the child about it where it may know it."""
+        if self._in_flight.pop(request_id, None) is None or self._child is None or flight.written is None:
+            return
+        if not self._child.stdin.withdraw(flight.written):
+            self._has_cancelled = True
+            self._child.stdin.write(encode_cancelled(request_id, "the caller left") + b"\n")
+
+    def _take(self, chunk: bytes) -> None:
+        """Take in what the child wrote to its standard output."""
+        for line in self._splitter.feed(chunk):
+            if self._is_closing or self._lost is not None:
+                continue
+            if isinstance(line, Oversized):
+                self._take_oversized(line)
+            else:
+                self._take_line(line)
+
+    def _take_line(self, line: bytes) -> None:
+        """Give one line to whom it belongs."""
+        with _collector_paused(len(line) >= BIG_MESSAGE):
+            message = decode(line)
+        match message:
+            case Response():
+                self._take_response(message)
+            case Notification():
+                self._take_notification(message)
+            case PeerRequest():
+                self.diagnostics.peer_requests += 1
+            case Malformed():
+                if not self._settle(message.id, AnswerMalformed(f"the answer is {message.reason}")):
+                    self._drop(line)
+            case _:
+                assert_never(message)
+
+    def _take_oversized(self, line: Oversized) -> None:
+        """Settle the request whose answer was too large, where the ends of the line tell which."""
+        message = decode(line.edges)
+        identifier = message.id if isinstance(message, Response | Malformed) else None
+        if not self._settle(identifier, AnswerTooLarge(self._max_message)):
+            self._drop(line.edges)
+
+    def _take_response(self, response: Response) -> None:
+        """Settle the request with this very id; ids are compared with their type."""
+        identifier = response.id
+        if identifier is None and len(self._in_flight) == 1 and not self._has_cancelled:
+            identifier = next(iter(self._in_flight))
+        if not self._settle(identifier, response.answer):
+            self.diagnostics.foreign_responses += 1
+
+    def _take_notification(self, notification: Notification) -> None:
+        """Pass progress to the request whose token it carries; nothing else was asked for."""
+        if notification.method != PROGRESS:
+            self.diagnostics.ignored_notifications += 1
+            return
+        flight = self._found(notification.params.get("progressToken"))
+        if flight is None or flight.gate is None:
+            self.diagnostics.ignored_progress += 1
+            return
+        try:
+            flight.gate.take(notification)
+        except Exception as error:  # noqa: BLE001 its caller's observer failed, so its caller hears of it
+            flight.gate = None
+            if not flight.settled.done():
+                flight.settled.set_exception(error)
+
+    def _drop(self, line: bytes) -> None:
+        """Count a line that is no message, and keep its head; the first one is logged."""
+        self.diagnostics.dropped_lines += 1
+        self._dropped.add(line)
+        if self.diagnostics.dropped_lines == 1:
+            _log.warning("non-JSON line on stdout dropped", server=self._server, line=self.dropped_lines[0])
+
+    def _settle(self, identifier: int | str | None, settled: _Settled) -> bool:
+        """Return whether a request with this id waited and now has its end."""
+        flight = self._found(identifier)
+        if flight is None or type(identifier) is not int:
+            return False
+        del self._in_flight[identifier]
+        if not flight.settled.done():
+            flight.settled.set_result(settled)
+        return True
+
+    def _found(self, identifier: Json) -> _InFlight | None:
+        """Return the request with this id, which is its progress token too; compared with its type."""
+        return self._in_flight.get(identifier) if type(identifier) is int else None
+
+    def _settle_all(self, reason: str) -> None:
+        """End every request in flight, each by what is known of it."""
+        for request_id, flight in list(self._in_flight.items()):
+            self._settle(request_id, self._fault(flight, reason))
+
+    def _fault(self, flight: _InFlight, reason: str) -> RequestFault:
+        """Return the fault of a request that will get no answer."""
+        has_begun = flight.written is not None and flight.written.has_begun
+        return AnswerLost(reason) if has_begun else RequestNotSent(reason)
+
+    def _end(self, ending: Ending) -> None:
+        """Settle everything, then say that the child has ended by itself."""
+        self._take_rest()
+        self._lost = Lost(
+            ending.reason, ending.exit_status, ending.signal, stderr=self._stderr.text(self._mask)
+        )
+        self._settle_all(ending.reason)
+        if self._on_lost is not None and not self._is_closing:
+            self._on_lost(self._lost)
+
+    def _take_rest(self) -> None:
+        """Take a last answer that only lacks its newline; one that was cut is lost."""
+        message = decode(self._splitter.rest())
+        if isinstance(message, Response):
+            self._take_response(message)
+
+
+@contextmanager
+def _collector_paused(is_needed: bool) -> Generator[None]:  # noqa: FBT001 reads as a sentence
+    """Keep the garbage collector from running while a big value grows: no part of it is garbage."""
+    if not is_needed or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _unavailable(server: str, lost: Lost) -> ServerUnavailable:
+    """Return the Problem of a child that ended."""
+    return ServerUnavailable(
+        server,
+        "stdio",
+        lost.reason,
+        exit_status=lost.exit_status,
+        signal=lost.signal,
+        stderr=lost.stderr,
+    )
+
+
+def _not_started(server: str, error: OSError, program: Program) -> ServerUnavailable:
+    """Return the Problem of a child that the system did not start, blaming a field where that is certain."""
+    if program.cwd is not None and error.filename == program.cwd:
+        return ServerUnavailable(server, "stdio", f"'cwd' cannot be used ({error.strerror})", field="cwd")
+    match error.errno:
+        case errno.ENOENT:
+            reason = "'command' cannot be used: its interpreter or loader does not exist"
+            return ServerUnavailable(server, "stdio", reason, field="command")
+        case errno.E2BIG:
+            reason = "'args' and 'env' are longer than the system allows"
+            return ServerUnavailable(server, "stdio", reason, field="args")
+        case errno.EACCES | errno.ENOEXEC | errno.ENOTDIR | errno.EISDIR | errno.ELOOP | errno.EPERM:
+            reason = f"'command' cannot be used ({error.strerror})"
+            return ServerUnavailable(server, "stdio", reason, field="command")
+        case _:
+            return ServerUnavailable(server, "stdio", f"the process could not be started ({error.strerror})")
