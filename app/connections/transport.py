@@ -6,8 +6,8 @@ The seam:
 - a transport is open from the moment its opener returns it until ``close``;
 - it numbers its own requests, stamps them through ``wire`` and settles every one of them exactly once;
 - it never sends a request twice and never interprets a result;
-- ``OnLost`` is called at most once, without awaiting, when the peer ended by itself: never because of ``close``
-  and after every request in flight was settled. Before the opener has returned, the opener raises instead.
+- ``OnLost`` is called at most once, without awaiting, when the peer ended by itself: never because of
+  ``close`` and after every request in flight was settled. Before the opener has returned, it raises instead.
 
 ``ServerConnection`` decides what a loss means: it states RECOVERING and, while it lives, opens another
 transport with the same opener, each time after the delay that ``recovery.Backoff`` gives.
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from app.core.answers import Answer, Progress
+from app.core.answers import Answer, Progress, RequestNotSent
 from app.core.json_value import JsonObject
 
 OnProgress: TypeAlias = Callable[[Progress], None]
@@ -52,6 +52,10 @@ class Lost:
     """The masked, bounded tail of what it wrote to stderr."""
 
 
+class AddressNotSent(RequestNotSent):
+    """The operator's address rule refuses the server's host."""
+
+
 OnLost: TypeAlias = Callable[[Lost], None]
 
 
@@ -79,7 +83,7 @@ class Transport(Protocol):
         ...
 
     def account(self, reason: str) -> Lost:
-        """Return what is known of the peer now: how it ended, where it did; else ``reason`` and its stderr so far."""
+        """Return what is known of the peer now: how it ended, else ``reason`` and its stderr so far."""
         ...
 
     async def close(self) -> str | None:

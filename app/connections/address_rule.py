@@ -1,0 +1,154 @@
+"""Which addresses a server definition may lead to, judged on the very addresses that are connected to.
+
+SPEC §security. ``AddressRule`` decides and is pure; ``JudgedResolver`` puts it between name resolution and
+connecting, so that no second resolution can give another answer.
+
+Patterns of ``PLURNK_HTTP_HOSTS`` are host names (``api.example.com``, ``*.example.com``), addresses and
+networks (``10.0.0.0/8``, ``fd00::/8``). Link-local and cloud metadata addresses are refused under every
+setting unless an address or network pattern lists them: a name pattern does not, or whoever owns the name
+could point it there.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from typing_extensions import override
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+METADATA: Final[frozenset[Address]] = frozenset(
+    ipaddress.ip_address(address)
+    for address in (
+        "169.254.169.254",  # most clouds; link-local anyway
+        "100.100.100.200",  # Alibaba
+        "168.63.129.16",  # Azure
+        "192.0.0.192",  # Oracle
+        "fd00:ec2::254",  # Amazon
+        "fd20:ce::254",  # Google
+    )
+)
+"""Addresses at which clouds hand out credentials to whoever asks."""
+
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_IPV4_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
+_LEGACY_NUMBER: Final = re.compile(
+    r"(0[xX][0-9a-fA-F]*|[0-9]+)(\.(0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\.?", re.ASCII
+)
+
+
+class AddressNotAllowedError(OSError):
+    """The rule refuses every address of a host. An OSError, because resolvers may raise nothing else."""
+
+
+class AddressRule:
+    """The operator's decision about the addresses of definition URLs."""
+
+    def __init__(self, hosts: str | Sequence[str]) -> None:
+        """Take ``any``, ``public`` or patterns, as ``Settings.http_hosts`` has them."""
+        self._is_any = hosts == "any"
+        self._is_public = hosts == "public"
+        self._networks: list[Network] = []
+        self._names: list[str] = []
+        for pattern in () if isinstance(hosts, str) else hosts:
+            try:
+                self._networks.append(ipaddress.ip_network(pattern.strip("[]"), strict=False))
+            except ValueError:
+                self._names.append(_canonical_name(pattern))
+
+    def allows(self, host: str, address: str) -> bool:
+        """Return whether a connection for this URL host may go to this address, as the socket gets it."""
+        try:
+            found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
+        except ValueError:
+            return False
+        if any(found in network for network in self._networks):
+            return True
+        if found.is_link_local or found in METADATA:
+            return False
+        if self._is_any:
+            return True
+        if self._is_public:
+            return _is_public(found)
+        return self.lists(host)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the operator restricts more than link-local and metadata addresses."""
+        return not self._is_any
+
+    def allows_host(self, host: str) -> bool:
+        """Return whether a URL host passes before it is resolved: literal addresses are judged here.
+
+        Forms that only some resolvers read as addresses (``2130706433``, ``0x7f.1``, ``127.1``) never pass.
+        """
+        bare = host.strip("[]")
+        try:
+            ipaddress.ip_address(bare.partition("%")[0])
+        except ValueError:
+            return not _LEGACY_NUMBER.fullmatch(bare)
+        return self.allows(bare, bare)
+
+    def lists(self, host: str) -> bool:
+        """Return whether a name pattern matches the host."""
+        name = _canonical_name(host)
+        return any(fnmatchcase(name, pattern) for pattern in self._names)
+
+
+class JudgedResolver(AbstractResolver):
+    """Resolves names through another resolver and lets only the allowed addresses through."""
+
+    def __init__(self, rule: AddressRule, resolver: AbstractResolver) -> None:
+        self._rule = rule
+        self._resolver = resolver
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the allowed addresses of the host.
+
+        Raises:
+            AddressNotAllowedError: it has addresses, none of which is allowed.
+            OSError: it has none.
+        """
+        results = await self._resolver.resolve(host, port, family)
+        allowed = [result for result in results if self._rule.allows(host, result["host"])]
+        if results and not allowed:
+            raise AddressNotAllowedError("PLURNK_HTTP_HOSTS allows none of the host's addresses")
+        return allowed
+
+    @override
+    async def close(self) -> None:
+        """Close the resolver behind it."""
+        await self._resolver.close()
+
+
+def _canonical_name(name: str) -> str:
+    """Return a host name or name pattern as names are compared: lower case, without the final dot."""
+    return name.strip("[]").lower().removesuffix(".")
+
+
+def _embedded(address: Address) -> Address:
+    """Return the IPv4 address an IPv6 address stands for, on the wire or behind a gateway; else itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address in _NAT64 or (address in _IPV4_COMPATIBLE and int(address) > 1):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _is_public(address: Address) -> bool:
+    """Return whether the address is reachable from anywhere and meant for one host."""
+    if isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address.teredo is not None):
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved

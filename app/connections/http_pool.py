@@ -1,0 +1,97 @@
+"""The one HTTP client that every connection shares: pool, TLS, proxy and address rule. SPEC §connection.
+
+It keeps no cookies, reads no proxy from the environment, follows no redirect and has no timeout of its own.
+"""
+
+import socket
+import ssl
+from typing import Final
+
+import aiohttp
+from aiohttp.resolver import ThreadedResolver
+from yarl import URL
+
+from app.connections.address_rule import AddressNotAllowedError, AddressRule, JudgedResolver
+from app.settings import Settings
+
+KEEPALIVE_S: Final = 4.0
+"""Seconds an idle connection is kept: less than the 5 of common servers, so that it is we who close it.
+
+A request that meets a closing connection has an unknown effect and is not sent again; so they should not meet.
+"""
+
+
+class HttpPool:
+    """Owns the client session; made once a daemon, closed with it."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the roots; nothing is opened before the first request.
+
+        Raises:
+            ValueError: ``PLURNK_CA_FILE`` has no certificates that can be read.
+        """
+        self._rule = AddressRule(settings.http_hosts)
+        self._proxy = settings.http_proxy
+        self._tls = _tls_context(settings.ca_file)
+        self._session: aiohttp.ClientSession | None = None
+        self._is_closed = False
+
+    def session(self) -> aiohttp.ClientSession:
+        """Return the session, opened on the first call in the running loop.
+
+        Raises:
+            RuntimeError: the pool is closed.
+        """
+        if self._is_closed:
+            raise RuntimeError("the HTTP pool is closed")
+        if self._session is None:
+            resolver = ThreadedResolver()
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    # A proxy is the operator's own address; what it may reach was judged by require_allowed.
+                    resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
+                    limit=0,
+                    ssl=self._tls,
+                    keepalive_timeout=KEEPALIVE_S,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+                proxy=self._proxy,
+            )
+        return self._session
+
+    async def require_allowed(self, url: URL) -> None:
+        """Return where the URL's host may be connected to, as far as that shows before connecting.
+
+        Names are judged when they are connected to; behind a proxy, which resolves them out of our sight,
+        they are resolved and judged here.
+
+        Raises:
+            AddressNotAllowedError: it may not.
+        """
+        host = url.raw_host or ""
+        if not self._rule.allows_host(host):
+            raise AddressNotAllowedError("PLURNK_HTTP_HOSTS does not allow the address")
+        if self._proxy and self._rule.is_restricted and not self._rule.lists(host):
+            try:
+                await JudgedResolver(self._rule, ThreadedResolver()).resolve(host, 0, socket.AF_UNSPEC)
+            except OSError:
+                raise AddressNotAllowedError("PLURNK_HTTP_HOSTS does not allow the address") from None
+
+    async def close(self) -> None:
+        """Close every pooled connection for good; idempotent."""
+        self._is_closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+def _tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """Return a verifying context with the system's roots and those of the file."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except (OSError, ssl.SSLError):
+            raise ValueError("PLURNK_CA_FILE: no PEM certificates can be read from this file") from None
+    return context

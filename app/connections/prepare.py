@@ -1,0 +1,253 @@
+"""Preparing a server: ``server/discover``, then every negotiated list to its end. SPEC §prepare.
+
+Works on an open transport and knows nothing of deadlines: its caller cancels it. Which tools may be called is
+``core.policy``'s decision, what a page holds ``core.listing``'s. MCP 2026-07-28 server/discover,
+server/utilities/pagination, server/utilities/caching.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import anyio
+
+from app.connections import classify
+from app.connections.classify import Peer
+from app.connections.transport import Transport
+from app.connections.wire import REVISION
+from app.core.answers import HttpRefusal, RemoteError, RequestFault, Result
+from app.core.catalog import Entry, ServerCatalog, Withheld
+from app.core.json_value import Json, JsonObject
+from app.core.listing import Page, PageError, read_page
+from app.core.problem import Problem
+from app.core.problems import CatalogInvalid
+
+PAGES_MAX: Final = 1000
+DISCOVER: Final = "server/discover"
+TEMPLATES: Final = "resources/templates/list"
+LISTS: Final = MappingProxyType(
+    {
+        "tools": ("tools/list",),
+        "resources": ("resources/list", TEMPLATES),
+        "prompts": ("prompts/list",),
+    }
+)
+"""The list methods that each server capability negotiates."""
+
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+IDENTITY_MAX: Final = 1024
+"""Characters that each text of a server's identity may have."""
+TTL_MAX: Final = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogLimits:
+    """How much a server may list. SPEC §limits."""
+
+    entries: int
+    size: int
+    """Bytes of all list answers together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One list, drained to its end."""
+
+    entries: tuple[Entry, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+    cache_control: tuple[int, str] | None = None
+    """``(ttlMs, cacheScope)``: the shortest life and the narrower scope of its pages."""
+
+
+class Preparation:
+    """One preparation over one transport. Use it once."""
+
+    def __init__(self, transport: Transport, peer: Peer, limits: CatalogLimits) -> None:
+        self._transport = transport
+        self._peer = peer
+        self._limits = limits
+        self._entries = 0
+        self._size = 0
+        self.awaits = DISCOVER
+        """What the server owes, for the Problem of its silence."""
+
+    async def run(self) -> ServerCatalog:
+        """Return the complete catalog of a server that speaks our revision.
+
+        Raises:
+            Problem: server-unavailable, address-refused, authorization-refused, capability-required,
+                protocol-revision-unsupported, catalog-invalid.
+        """
+        found = await self._discover()
+        capabilities = found["capabilities"]
+        assert isinstance(capabilities, dict)  # noqa: S101 classify.discovered judged it
+        methods = [
+            method
+            for capability, methods in LISTS.items()
+            if isinstance(capabilities.get(capability), dict)
+            for method in methods
+        ]
+        self.awaits = "its lists"
+        listed = await self._drain_all(methods)
+        instructions = found.get("instructions")
+        return ServerCatalog(
+            protocol_version=REVISION,
+            server_info=_identity(found),
+            capabilities=capabilities,
+            instructions=instructions if isinstance(instructions, str) else None,
+            tools=listed.get("tools/list", Listed()).entries,
+            resources=listed.get("resources/list", Listed()).entries,
+            resource_templates=listed.get(TEMPLATES, Listed()).entries,
+            prompts=listed.get("prompts/list", Listed()).entries,
+            withheld=tuple(entry for method in methods for entry in listed[method].withheld),
+            cache_control={
+                method: listed[method].cache_control or (0, "private")
+                for method in methods
+                if listed[method].cache_control is not None
+            },
+        )
+
+    async def drain(self, method: str) -> Listed:
+        """Return one list to its end. The cursor is opaque: only null or none ends the list.
+
+        Raises:
+            Problem: as ``run``.
+        """
+        entries: list[Entry] = []
+        withheld: list[Withheld] = []
+        lives: list[tuple[int, str]] = []
+        seen: set[str] = set()
+        params: JsonObject = {}
+        for _ in range(PAGES_MAX):
+            result = await self._page(method, params)
+            if result is None:
+                return Listed()
+            page = self._read(method, result, len(entries) + len(withheld))
+            entries += page.entries
+            withheld += page.withheld
+            lives.append(_cache_control(result.value))
+            cursor = page.next_cursor
+            if cursor is None:
+                return Listed(tuple(entries), tuple(withheld), _narrowest(lives))
+            if cursor in seen:
+                raise self._invalid(
+                    "cursor-repeated", f"{method} gives the same cursor again and would never end"
+                )
+            seen.add(cursor)
+            params = {"cursor": cursor}
+        raise self._invalid("pages-too-many", f"{method} has a next cursor after {PAGES_MAX} pages")
+
+    async def _discover(self) -> JsonObject:
+        """Return the DiscoverResult; a server that names our revision in ``-32022`` is asked a second time.
+
+        Raises:
+            Problem: by SPEC §revision.
+        """
+        for _ in range(2):
+            try:
+                answer = await self._transport.request(DISCOVER, {})
+            except RequestFault as fault:
+                lost = self._transport.account(fault.reason)
+                raise classify.discover_fault(fault, lost, self._peer) from None
+            verdict = classify.discovered(answer, self._peer)
+            if isinstance(verdict, dict):
+                return verdict
+        raise self._peer.unsupported(f"JSON-RPC error {classify.REVISION_UNSUPPORTED}, twice")
+
+    async def _drain_all(self, methods: list[str]) -> dict[str, Listed]:
+        """Return every list by its method, drained at once; the first failure ends the others.
+
+        Raises:
+            Problem: the first.
+        """
+        listed: dict[str, Listed] = {}
+        problems: list[Problem] = []
+
+        async def drain(method: str, scope: anyio.CancelScope) -> None:
+            try:
+                listed[method] = await self.drain(method)
+            except Problem as problem:
+                problems.append(problem)
+                scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            for method in methods:
+                group.start_soon(drain, method, group.cancel_scope)
+        if problems:
+            raise problems[0]
+        return listed
+
+    async def _page(self, method: str, params: JsonObject) -> Result | None:
+        """Return one page, or None where the server has no templates and no method for them either.
+
+        Raises:
+            Problem: the answer is no page.
+        """
+        try:
+            answer = await self._transport.request(method, params)
+        except RequestFault as fault:
+            lost = self._transport.account(fault.reason)
+            raise classify.list_fault(method, fault, lost, self._peer) from None
+        match answer:
+            case RemoteError(code=classify.METHOD_NOT_FOUND) if method == TEMPLATES and not params:
+                return None
+            case RemoteError() | HttpRefusal():
+                raise classify.list_refused(method, answer, self._peer)
+            case Result(value=value) if not classify.is_complete(value):
+                raise self._invalid(
+                    "result-type", f"{method} was answered with a result that is not complete"
+                )
+            case Result():
+                return answer
+
+    def _read(self, method: str, result: Result, first_index: int) -> Page:
+        """Return what the page holds, counted against the limits.
+
+        Raises:
+            CatalogInvalid: it has no list, a cursor that is none, or is over a limit.
+        """
+        try:
+            page = read_page(method, result.value, first_index=first_index)
+        except PageError as error:
+            raise self._invalid(error.code, f"{method}: {error.detail}") from None
+        self._entries += page.count
+        self._size += result.size
+        if self._entries > self._limits.entries:
+            limit = f"{self._limits.entries} entries (PLURNK_MAX_CATALOG_ENTRIES)"
+            raise self._invalid("entries-too-many", f"its lists have more than {limit}")
+        if self._size > self._limits.size:
+            limit = f"{self._limits.size} bytes (PLURNK_MAX_CATALOG_BYTES)"
+            raise self._invalid("catalog-too-large", f"its lists have more than {limit}")
+        return page
+
+    def _invalid(self, reason: str, detail: str) -> CatalogInvalid:
+        return CatalogInvalid(self._peer.server, reason, detail)
+
+
+def _identity(found: JsonObject) -> dict[str, Json] | None:
+    """Return ``{name, version, title?}`` as the server reports itself, or None where it does not."""
+    meta = found.get("_meta")
+    info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
+    if not isinstance(info, dict):
+        return None
+    identity: dict[str, Json] = {}
+    for member in ("name", "version", "title"):
+        text = info.get(member)
+        if isinstance(text, str) and len(text) <= IDENTITY_MAX:
+            identity[member] = text
+        elif member != "title" or text is not None:
+            return None
+    return identity
+
+
+def _cache_control(value: JsonObject) -> tuple[int, str]:
+    """Return how long and for whom a page may be kept; what is malformed counts as not at all."""
+    ttl, scope = value.get("ttlMs"), value.get("cacheScope")
+    milliseconds = ttl if isinstance(ttl, int | float) and not isinstance(ttl, bool) else 0
+    return int(min(max(milliseconds, 0), TTL_MAX)), "public" if scope == "public" else "private"
+
+
+def _narrowest(lives: list[tuple[int, str]]) -> tuple[int, str]:
+    """Return the shortest life and the narrowest scope of the pages."""
+    scope = "public" if all(scope == "public" for _, scope in lives) else "private"
+    return min(ttl for ttl, _ in lives), scope

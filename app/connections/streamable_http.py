@@ -1,0 +1,440 @@
+"""The Streamable HTTP transport: one POST for each request, in its caller's task. SPEC §connection.
+
+MCP 2026-07-28 basic/transports/streamable-http. The transport owns no task and no socket: between requests
+there is nothing of it but its headers. Closing the response, which cancelling the caller does, cancels.
+
+A request is never sent twice. A pooled connection that the server has closed before a single byte was written to
+it is no exception: nothing was sent, so the next connection is taken.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, TypeAlias
+
+import aiohttp
+import anyio
+from aiohttp.abc import AbstractStreamWriter
+from anyio import CancelScope
+from multidict import CIMultiDict
+from typing_extensions import override
+from yarl import URL
+
+from app.connections import wire
+from app.connections.address_rule import AddressNotAllowedError
+from app.connections.http_pool import HttpPool
+from app.connections.progress import ProgressGate
+from app.connections.sse import EventStream
+from app.connections.transport import AddressNotSent, Diagnostics, Lost, OnProgress
+from app.core.answers import (
+    Answer,
+    AnswerLost,
+    AnswerMalformed,
+    AnswerTooLarge,
+    HttpRefusal,
+    RemoteError,
+    RequestNotSent,
+    Result,
+)
+from app.core.json_value import JsonObject
+from app.core.param_headers import AnnotationInvalid, encode_value
+from app.core.param_headers import headers as param_headers
+
+REDIRECTS_MAX: Final = 3
+FRESH_CONNECTIONS_MAX: Final = 4
+"""Connections that are tried while each turns out closed before anything was written."""
+REFUSAL_BODY_MAX: Final = 1024 * 1024
+"""Bytes of a refusing answer that are read to find a JSON-RPC error."""
+SETTLE_S: Final = 0.05
+"""Seconds a stream that has answered may take to end, so that its connection can be pooled again."""
+
+Trace: TypeAlias = Callable[[], Mapping[str, str]]
+"""Gives the W3C trace context of the running operation."""
+
+_NAME_MEMBER: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_BEARER: Final = re.compile(r"(?:^|,)\s*bearer(?:[\s,]|$)", re.IGNORECASE)
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CLOSED: Final = "the connection was closed"
+
+
+class _Body(aiohttp.Payload):
+    """A request body that knows whether its request was written: aiohttp writes head and body at once."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data, content_type="application/json")
+        self._size = len(data)
+        self._data = data
+        self._transport: asyncio.WriteTransport | None = None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a byte of the request may have left."""
+        return self._transport is not None
+
+    @override
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Return the body as text."""
+        return self._data.decode(encoding, errors)
+
+    @override
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Write the request unless its connection is closed already."""
+        transport = writer.transport
+        if transport is None or transport.is_closing():
+            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
+        self._transport = transport
+        await writer.write(self._data)
+
+    def drop_unwritten(self) -> None:
+        """Abort the connection, still this request's own, where it holds bytes that a peer does not read."""
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            self._transport.abort()
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request and how far it got."""
+
+    id: int
+    data: bytes
+    headers: CIMultiDict[str]
+    gate: ProgressGate
+    is_begun: bool = False
+    """Whether a byte of it may have reached the peer."""
+
+
+class StreamableHttpTransport:
+    """One way to one MCP endpoint, with the headers of one definition."""
+
+    def __init__(
+        self,
+        pool: HttpPool,
+        url: URL,
+        headers: Mapping[str, str],
+        *,
+        message_max: int,
+        capabilities: JsonObject | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        """Take the expanded headers of the definition, a bearer token's ``Authorization`` among them."""
+        self._pool = pool
+        self._url = url
+        self._message_max = message_max
+        self._capabilities: JsonObject = capabilities or {}
+        self._trace = trace
+        self._headers = CIMultiDict({"User-Agent": _user_agent(), "Accept-Encoding": "gzip, deflate"})
+        self._headers.update(headers)
+        self._headers.update(
+            {
+                "Accept": "application/json, text/event-stream",
+                "Content-Type": "application/json",
+                "MCP-Protocol-Version": wire.REVISION,
+            }
+        )
+        self._ids = count(1)
+        self._in_flight: set[CancelScope] = set()
+        self._is_closed = False
+        self._settled = anyio.Event()
+        self._diagnostics = Diagnostics()
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """What was ignored so far."""
+        return self._diagnostics
+
+    def account(self, reason: str) -> Lost:
+        """Return the reason: there is no process to tell more."""
+        return Lost(reason)
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        input_schema: bytes | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Answer:
+        """Return the peer's answer to one POST; cancelling the caller closes it.
+
+        Raises:
+            RequestFault: no answer, by kind.
+        """
+        if self._is_closed:
+            raise RequestNotSent(_CLOSED)
+        exchange = self._new_exchange(method, params, input_schema, on_progress)
+        with self._counted() as scope:
+            return await self._exchange(exchange)
+        # Only the scope's own cancellation, which is close(), comes here.
+        assert scope.cancelled_caught  # noqa: S101
+        raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
+
+    async def close(self) -> str | None:
+        """End every request in flight with AnswerLost and return once the last has ended."""
+        self._is_closed = True
+        for scope in tuple(self._in_flight):
+            scope.cancel()
+        if self._in_flight:
+            await self._settled.wait()
+        return None
+
+    @contextmanager
+    def _counted(self) -> Generator[CancelScope]:
+        """Count a request as in flight while the block runs."""
+        scope = CancelScope()
+        self._in_flight.add(scope)
+        try:
+            with scope:
+                yield scope
+        finally:
+            self._in_flight.discard(scope)
+            if self._is_closed and not self._in_flight:
+                self._settled.set()
+
+    def _new_exchange(
+        self, method: str, params: JsonObject, input_schema: bytes | None, on_progress: OnProgress | None
+    ) -> _Exchange:
+        """Return the request's bytes and headers under a fresh id, which is its progress token too."""
+        request_id = next(self._ids)
+        data = wire.encode_request(
+            request_id,
+            method,
+            params,
+            capabilities=self._capabilities,
+            progress_token=request_id if on_progress else None,
+            trace=self._trace() if self._trace else None,
+        )
+        headers = self._headers.copy()
+        headers.update(request_headers(method, params, input_schema))
+        return _Exchange(request_id, data, headers, ProgressGate(request_id, on_progress, self._diagnostics))
+
+    async def _exchange(self, exchange: _Exchange) -> Answer:
+        """Send the request, following same-origin redirects that keep it whole, and return its answer."""
+        url = self._url
+        for hop in range(REDIRECTS_MAX + 1):
+            response, body = await self._post(url, exchange)
+            try:
+                target = _redirect_target(response, url)
+                if target is None or hop == REDIRECTS_MAX:
+                    return await self._answer(response, exchange)
+                url = target
+            finally:
+                if response.connection is not None:
+                    body.drop_unwritten()
+                response.close()
+        raise AssertionError("the last hop returns")
+
+    async def _post(self, url: URL, exchange: _Exchange) -> tuple[aiohttp.ClientResponse, _Body]:
+        """Return the head of the answer.
+
+        Raises:
+            RequestNotSent: nothing was written.
+            AnswerLost: the request may have been read.
+        """
+        for _ in range(FRESH_CONNECTIONS_MAX):
+            body = _Body(exchange.data)
+            try:
+                session = self._pool.session()
+                response = await session.post(url, data=body, headers=exchange.headers, allow_redirects=False)
+            except (aiohttp.ClientError, OSError, RuntimeError) as error:
+                exchange.is_begun |= body.is_begun
+                if exchange.is_begun:
+                    raise AnswerLost(_loss(error)) from None
+                if not isinstance(
+                    error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError
+                ) or isinstance(error, aiohttp.ClientConnectorError):
+                    raise _not_sent(error) from None
+            except BaseException:
+                exchange.is_begun |= body.is_begun
+                body.drop_unwritten()
+                raise
+            else:
+                exchange.is_begun = True
+                return response, body
+        raise RequestNotSent("the server closes every connection at once")
+
+    async def _answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
+        """Return what the response says about the request."""
+        challenge = _bearer_challenge(response)
+        if response.status == 401 or (response.status == 403 and challenge):
+            return HttpRefusal(response.status, challenge)
+        media_type = _media_type(response)
+        if not 200 <= response.status < 300:
+            return await self._refusal(response, media_type)
+        if media_type == "text/event-stream":
+            return await self._stream_answer(response, exchange)
+        if media_type not in {"application/json", ""}:
+            raise AnswerMalformed("its media type is neither application/json nor text/event-stream")
+        message = wire.decode(await _body(response, self._message_max))
+        return self._settling(message, exchange) or _raise_malformed(message)
+
+    async def _refusal(self, response: aiohttp.ClientResponse, media_type: str) -> Answer:
+        """Return the JSON-RPC error in the body of a refusing answer, whatever its id, else the status."""
+        if media_type in {"application/json", "text/plain", ""}:
+            with suppress(AnswerLost, AnswerTooLarge):
+                message = wire.decode(await _body(response, min(REFUSAL_BODY_MAX, self._message_max)))
+                if isinstance(message, wire.Response) and isinstance(message.answer, RemoteError):
+                    return replace(message.answer, http_status=response.status)
+        return HttpRefusal(response.status)
+
+    async def _stream_answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
+        """Return the response on the stream, passing progress on; what else comes is counted."""
+        stream = EventStream(limit=self._message_max)
+        while chunk := await _chunk(response):
+            for event in stream.feed(chunk):
+                if (answer := self._settling(wire.decode(event), exchange)) is not None:
+                    await _await_end(response)
+                    return answer
+        raise AnswerLost("the stream ended without the answer")
+
+    def _settling(self, message: wire.Message, exchange: _Exchange) -> Result | RemoteError | None:
+        """Return the answer where the message is one; else take note of it.
+
+        Raises:
+            AnswerMalformed: it answers the request in a way nobody can use, or it answers another one.
+        """
+        match message:
+            case wire.Response(id=identifier, answer=answer):
+                is_ours = type(identifier) is int and identifier == exchange.id
+                if not is_ours and not (identifier is None and isinstance(answer, RemoteError)):
+                    raise AnswerMalformed("the id of the answer is not the request's")
+                return answer
+            case wire.Malformed(reason=reason, id=identifier):
+                if identifier == exchange.id:
+                    raise AnswerMalformed(f"the answer is {reason}")
+                self._diagnostics.dropped_lines += 1
+            case wire.Notification():
+                exchange.gate.take(message)
+            case wire.PeerRequest():
+                self._diagnostics.peer_requests += 1
+        return None
+
+
+def request_headers(method: str, params: JsonObject, input_schema: bytes | None) -> dict[str, str]:
+    """Return the headers that mirror a request's body. MCP 2026-07-28 basic/transports/streamable-http.
+
+    Raises:
+        RequestNotSent: the tool's annotations break the rules.
+    """
+    headers = {"Mcp-Method": method}
+    name = params.get("taskId" if method.startswith("tasks/") else _NAME_MEMBER.get(method, ""))
+    if isinstance(name, str):
+        headers["Mcp-Name"] = encode_value(name)
+    arguments = params.get("arguments")
+    if method == "tools/call" and input_schema is not None and isinstance(arguments, dict):
+        try:
+            headers.update(param_headers(input_schema, arguments))
+        except AnnotationInvalid:
+            raise RequestNotSent("the x-mcp-header annotations of its tool break the rules") from None
+    return headers
+
+
+def _raise_malformed(message: wire.Message) -> Answer:
+    """Refuse a JSON body that is no answer."""
+    if isinstance(message, wire.Malformed):
+        raise AnswerMalformed(f"the answer is {message.reason}")
+    raise AnswerMalformed("the answer is a message of another kind")
+
+
+def _user_agent() -> str:
+    """Return our name and version as a product token. RFC 9110 §10.1.5."""
+    return f"{wire.CLIENT_INFO['name']}/{wire.CLIENT_INFO['version']}"
+
+
+def _redirect_target(response: aiohttp.ClientResponse, url: URL) -> URL | None:
+    """Return where a 307 or 308 leads within the same origin; None for everything else."""
+    location = response.headers.get("Location")
+    if response.status not in {307, 308} or not location:
+        return None
+    try:
+        target = url.join(URL(location))
+        is_same_origin = target.user is None and target.origin() == url.origin()
+    except ValueError:
+        return None
+    return target.with_fragment(None) if is_same_origin else None
+
+
+def _media_type(response: aiohttp.ClientResponse) -> str:
+    """Return the media type in lower case without parameters; empty where there is none."""
+    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def _bearer_challenge(response: aiohttp.ClientResponse) -> str | None:
+    """Return the ``WWW-Authenticate`` value that has a Bearer challenge. RFC 9110 §11.6.1."""
+    for value in response.headers.getall("WWW-Authenticate", ()):
+        if _BEARER.search(_QUOTED.sub('""', value)):
+            return value
+    return None
+
+
+async def _chunk(response: aiohttp.ClientResponse) -> bytes:
+    """Return the next decoded bytes, or none at the end.
+
+    Raises:
+        AnswerLost: the connection failed or the encoding is broken.
+    """
+    try:
+        return await response.content.readany()
+    except (aiohttp.ClientError, OSError, RuntimeError) as error:
+        raise AnswerLost(_loss(error)) from None
+
+
+async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Return the whole decoded body.
+
+    Raises:
+        AnswerTooLarge: it is over the limit; the rest is not read.
+        AnswerLost: it was cut.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await _chunk(response):
+        size += len(chunk)
+        if size > limit:
+            raise AnswerTooLarge(limit)
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _await_end(response: aiohttp.ClientResponse) -> None:
+    """Return when the stream has ended or had its time to end; what still comes is dropped."""
+    if response.content.is_eof():
+        return
+    with anyio.move_on_after(SETTLE_S), suppress(AnswerLost):
+        while await _chunk(response):
+            pass
+
+
+def _loss(error: Exception) -> str:
+    """Return, in our words, how a request that was sent lost its answer."""
+    match error:
+        case aiohttp.ClientResponseError():
+            return "the answer is not HTTP"
+        case aiohttp.ClientPayloadError():
+            return "the answer was cut or is not encoded as it says"
+        case _:
+            return "the connection ended before the answer"
+
+
+def _not_sent(error: Exception) -> RequestNotSent:
+    """Return, in our words, why a request was not sent."""
+    match error:
+        case aiohttp.ClientConnectorDNSError(os_error=AddressNotAllowedError()):
+            return AddressNotSent("PLURNK_HTTP_HOSTS does not allow its address")
+        case aiohttp.ClientConnectorDNSError():
+            return RequestNotSent("its host name cannot be resolved")
+        case aiohttp.ClientConnectorCertificateError():
+            return RequestNotSent("certificate verification failed")
+        case aiohttp.ClientConnectorSSLError() | aiohttp.ServerFingerprintMismatch():
+            return RequestNotSent("the TLS handshake failed")
+        case aiohttp.ClientProxyConnectionError():
+            return RequestNotSent("the proxy that PLURNK_HTTP_PROXY names cannot be reached")
+        case aiohttp.ClientHttpProxyError(status=status):
+            return RequestNotSent(f"the proxy refused the connection with HTTP status {status}")
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int(number))) if number > 0:
+            return RequestNotSent(f"cannot connect: {os.strerror(number).lower()}")
+        case _:
+            return RequestNotSent("cannot connect")
