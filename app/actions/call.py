@@ -1,10 +1,12 @@
 """``workspace.mcp.call``: call one enabled tool of a server. SPEC §calls."""
 
+from typing import Any
+
 from pydantic import Field
 
 from app.actions.action import Action, ActionOutcome, Params, Run
 from app.actions.operation_outcome import action_outcome
-from app.core.json_value import JsonObject
+from app.core.names import parse_server_name
 from app.core.problem import Stage
 from app.operations import tool_call
 
@@ -14,13 +16,14 @@ class CallParams(Params):
 
     server: str
     tool: str
-    arguments: JsonObject = Field(default_factory=dict)
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Any JSON object: taken as it is, judged by the tool's schema."""
 
 
 async def _run(run: Run, params: CallParams) -> ActionOutcome:
-    board = run.host.boards.of(run.workspace)
+    board, server = run.host.boards.of(run.workspace), parse_server_name(params.server, field="server")
     rest = await tool_call.call(
-        board, params.server, params.tool, params.arguments, observe=run.observe, thread_id=run.thread_id
+        board, server, params.tool, params.arguments, observe=run.observe, thread_id=run.thread_id
     )
     return action_outcome(rest)
 

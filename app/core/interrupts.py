@@ -55,7 +55,8 @@ def require_fit(interrupt: Interrupt, entry: ResumeEntry) -> None:
 def fingerprint(entry: ResumeEntry) -> str:
     """Return a text that is the same for two answers exactly where they mean the same.
 
-    Of the metadata only ``plurnk`` has a meaning. Unlike Python, JSON tells ``true``, ``1`` and ``1.0`` apart.
+    Of the metadata only ``plurnk`` has a meaning. Unlike Python, JSON tells ``true``, ``1`` and ``1.0``
+    apart.
 
     Raises:
         AnswerInvalid: the payload is nested too deep to be an answer.

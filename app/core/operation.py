@@ -1,10 +1,11 @@
 """Operation: what one tool call, read or completion does next, whatever arrives. Sans-IO. SPEC §calls.
 
-States and their only ways are a table, after h11's; the words are those of MCP Tasks. A driver performs the returned
-step and feeds back what arrived. Not here: leases, timers, interrupts' ids and who may answer (``operations``).
+States and their only ways are a table, after h11's; the words are those of MCP Tasks. A driver performs the
+returned step and feeds back what arrived. Not here: leases, timers, interrupts' ids and who may answer
+(``operations``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -128,6 +129,8 @@ class Work:
     """Set where somebody must consent before anything is sent."""
     refused: JsonObject = field(default_factory=dict)
     """The action's result where consent is refused."""
+    refusals: Mapping[int, Callable[[], Problem]] = field(default_factory=dict)
+    """JSON-RPC error codes that are a Problem of their own for this request."""
 
 
 class Operation:
@@ -168,6 +171,8 @@ class Operation:
         match answer:
             case Result():
                 return self._result(answer)
+            case RemoteError(code) if code in self.work.refusals:
+                return self.fail(self.work.refusals[code]())
             case RemoteError() | HttpRefusal():
                 return self.fail(refusal_problem(self.work.server, answer))
 

@@ -1,7 +1,7 @@
 """The question that a tool of effect ``host`` puts before it is called. SPEC §policy, §calls.
 
-What the person sees of the call: server, tool, the arguments as they will be sent, and the effect. The answer is one
-word; ``operation`` decides what it does.
+What the person sees of the call: server, tool, the arguments as they will be sent, and the effect. The answer
+is one word; ``operation`` decides what it does.
 """
 
 from app.core.interrupts import Question

@@ -1,4 +1,4 @@
-"""Which Problem of an operation an error answer or a missing answer is, with what is known of the effect. SPEC §problems.
+"""Which Problem an error answer or a missing answer is, and what is known of the effect. SPEC §problems.
 
 The peer's own words enter only as the bounded fact ``remote``.
 """
@@ -35,8 +35,8 @@ def refusal_problem(server: str, answer: RemoteError | HttpRefusal) -> Problem:
 def fault_problem(server: str, transport: Transport, fault: RequestFault) -> Problem:
     """Return the Problem of a request that got no answer.
 
-    An answer that is no JSON-RPC answer counts as lost: whoever wrote it (a proxy, a login page) says nothing of the
-    effect.
+    An answer that is no JSON-RPC answer counts as lost: whoever wrote it (a proxy, a login page) says nothing
+    of the effect.
     """
     match fault:
         case RequestNotSent():

@@ -1,7 +1,7 @@
-"""Whether a tool's result can be used, and what of it the caller gets. SPEC §calls; MCP 2026-07-28 server/tools.
+"""Whether a tool's result can be used, and what its caller gets. SPEC §calls; MCP 2026-07-28 server/tools.
 
-What the peer answered goes to the caller as it came; only its form is judged, and its ``structuredContent`` against
-the tool's output schema.
+What the peer answered goes to the caller as it came; only its form is judged, and its ``structuredContent``
+against the tool's output schema.
 """
 
 from types import MappingProxyType
@@ -18,7 +18,7 @@ _TEXTS_OF_BLOCK = MappingProxyType(
         "resource_link": ("uri", "name"),
     }
 )
-"""Type of a content block to the members it must have as text. Blocks of types we do not know pass as they are."""
+"""Type of a content block to the members it must have as text. Blocks of unknown types pass as they are."""
 
 
 def tool_result(value: JsonObject, *, server: str, output_schema: bytes | None) -> JsonObject:

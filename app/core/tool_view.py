@@ -1,7 +1,7 @@
-"""What is read out of one tool entry again and again: its schemas, description and signature. SPEC §calls, §actions.
+"""What is read out of a tool entry again and again: schemas, description, signature. SPEC §calls, §actions.
 
-Keyed by the entry's bytes, so a tool is taken apart once however often it is called or listed; an entry that changed
-is another key.
+Keyed by the entry's bytes, so a tool is taken apart once however often it is called or listed; an entry that
+changed is another key.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Board: where a workspace's operations are begun, answered, cancelled and looked up. SPEC §calls, §agui.
 
-Interrupts belong to the workspace: any client of it may answer. A resume covers exactly one operation and all its open
-interrupts; the identical one repeats the result, a different one conflicts, and one that is refused consumes nothing.
+Interrupts belong to the workspace: any client of it may answer. A resume covers exactly one operation and all
+its open interrupts; the identical one repeats the result, a different one conflicts, and one that is refused
+consumes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +80,7 @@ class Board:
         thread_id: str | None = None,
         arguments: JsonObject | None = None,
     ) -> Rest:
-        """Return when the new operation has ended or waits. ``arguments`` are a tool call's, for its run to see.
+        """Return when the new operation has ended or waits; ``arguments`` are what a tool call's run sees.
 
         Raises:
             TooMany: there are as many operations as there may be.
@@ -118,7 +119,7 @@ class Board:
         return taken
 
     async def answer(self, entry: ResumeEntry, *, observe: Observe) -> Rest | StillOpen:
-        """Return how the operation came to rest after its last interrupt was answered, or which are open still.
+        """Return how the operation came to rest after its last answer, or which interrupts are open still.
 
         Raises:
             Problem: as ``resume``, except ResumeIncomplete.
@@ -154,7 +155,9 @@ class Board:
             kind = operation.machine.work.kind
             is_waiting = operation.is_waiting
             return (
-                Waiting(operation_id, kind, operation.open_interrupts) if is_waiting else Working(operation_id, kind)
+                Waiting(operation_id, kind, operation.open_interrupts)
+                if is_waiting
+                else Working(operation_id, kind)
             )
         known = self._settled.find(operation_id)
         if known is None:
@@ -229,7 +232,9 @@ class Board:
         is_current = not given.keys().isdisjoint(operation.questions)
         missing = [each.id for each in operation.open_interrupts if each.id not in given]
         if is_whole and is_current and missing:
-            raise ResumeIncomplete(f"{len(missing)} open question(s) of its operation are missing", missing=missing)
+            raise ResumeIncomplete(
+                f"{len(missing)} open question(s) of its operation are missing", missing=missing
+            )
         return operation.new_answers(given)
 
     async def _rest_of(self, operation: OpenOperation, observe: Observe) -> Rest:
@@ -243,9 +248,7 @@ class Board:
         return self._open.outcome(operation)
 
     @staticmethod
-    def _repeated(
-        known: SettledOperation, given: Mapping[str, ResumeEntry], observe: Observe
-    ) -> Settled:
+    def _repeated(known: SettledOperation, given: Mapping[str, ResumeEntry], observe: Observe) -> Settled:
         """Return the result again for identical answers.
 
         Raises:

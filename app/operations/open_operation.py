@@ -68,7 +68,7 @@ class OpenOperation:
         return tuple(each for key, each in self.questions.items() if key not in self.staged)
 
     def new_answers(self, given: Mapping[str, ResumeEntry]) -> dict[str, ResumeEntry]:
-        """Return the answers among ``given`` that were not taken before. All of ``given`` are this operation's.
+        """Return the answers that were not taken before; all of ``given`` are to this operation's questions.
 
         Raises:
             InterruptConflict: one was taken before, differently.

@@ -1,8 +1,9 @@
-"""OpenOperations: the operations of a workspace from begin to end, and the loop that drives one. SPEC §calls, §limits.
+"""OpenOperations: a workspace's operations from begin to end, and the loop that drives one. SPEC §calls.
 
-An operation runs in the task of the request that drives it: no task is started for it. One that waits for a person is
-data and a timer. Whatever ends it (its result, its deadline, ``workspace.mcp.cancel``, the client's disconnect, the
-daemon's shutdown), ``_ended`` runs once and ``release`` follows as soon as no task is in its request.
+An operation runs in the task of the request that drives it: no task is started for it. One that waits for a
+person is data and a timer. Whatever ends it (its result, its deadline, ``workspace.mcp.cancel``, the client's
+disconnect, the daemon's shutdown), ``_ended`` runs once and ``release`` follows as soon as no task is in its
+request.
 """
 
 import asyncio
@@ -98,7 +99,7 @@ class OpenOperations:
     async def drive(self, operation: OpenOperation, first: Callable[[], Step], observe: Observe) -> Rest:
         """Return when the operation has ended or waits, performing steps from the first one on until then.
 
-        Cancelling this call ends the operation as cancelled by disconnect, the peer being told by the connection.
+        Cancelling this call ends the operation as cancelled by disconnect; the connection tells the peer.
 
         Raises:
             Problem: the one it ended in.
@@ -140,7 +141,7 @@ class OpenOperations:
         return Waiting(operation.id, machine.work.kind, operation.open_interrupts)
 
     def go_on(self, operation: OpenOperation) -> Step:
-        """Return the step after the last open question was answered; the interrupts are gone from the state."""
+        """Return the step after the last open question was answered; the state has none of them any more."""
         self._drop_timer(operation)
         with self.workspace.state.one_change():
             for interrupt in operation.questions:
@@ -260,7 +261,9 @@ class OpenOperations:
             raise ShuttingDown
         limit = self.settings.max_workspace_operations
         if len(self._open) >= limit:
-            raise TooMany("operations in this workspace", limit=limit, setting="PLURNK_MAX_WORKSPACE_OPERATIONS")
+            raise TooMany(
+                "operations in this workspace", limit=limit, setting="PLURNK_MAX_WORKSPACE_OPERATIONS"
+            )
         if self._allowance.count >= self._allowance.limit:
             raise TooMany("operations", limit=self._allowance.limit, setting="PLURNK_MAX_OPERATIONS")
 

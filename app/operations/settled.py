@@ -1,4 +1,4 @@
-"""SettledOperations: the ends of a workspace's operations, kept a while so that they can be repeated. SPEC §calls."""
+"""SettledOperations: how a workspace's operations ended, kept a while to be repeated. SPEC §calls."""
 
 import asyncio
 from collections import OrderedDict
@@ -33,7 +33,7 @@ class SettledOperation:
 
 
 class SettledOperations:
-    """At most ``KEPT_MAX`` of them and ``KEPT_BYTES_MAX``, each for ``kept_s`` seconds; forgotten by one timer."""
+    """At most ``KEPT_MAX`` of them and ``KEPT_BYTES_MAX``, each for ``kept_s`` seconds; one timer forgets."""
 
     def __init__(self, *, kept_s: float = KEPT_S) -> None:
         self._kept_s = kept_s

@@ -1,4 +1,4 @@
-"""One tool call: found, checked, proposed where a person must consent, sent at most once. SPEC §calls, §policy."""
+"""One tool call: found, checked, proposed where somebody must consent, sent at most once. SPEC §calls."""
 
 import secrets
 from dataclasses import dataclass
@@ -38,7 +38,13 @@ class FoundTool:
 
 
 async def call(
-    board: Board, server: str, tool: str, arguments: JsonObject, *, observe: Observe, thread_id: str | None = None
+    board: Board,
+    server: str,
+    tool: str,
+    arguments: JsonObject,
+    *,
+    observe: Observe,
+    thread_id: str | None = None,
 ) -> Rest:
     """Return the call's result, or that it waits for consent.
 
@@ -55,7 +61,9 @@ async def call(
         raise ArgumentsInvalid(server, tool, errors)
     operation = new_operation_id()
     needs_consent = found.tool.effect is Effect.HOST and board.settings.host_effect == "review"
-    work = _work(operation, found, arguments, needs_consent=needs_consent, max_result=board.settings.max_result)
+    work = _work(
+        operation, found, arguments, needs_consent=needs_consent, max_result=board.settings.max_result
+    )
 
     def admit(current: ServerSnapshot[Connection]) -> None:
         require_same(found, current)

@@ -1,0 +1,286 @@
+"""The machine of one operation: every pair of state and event, and what each arrival makes of it."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.answers import (
+    Answer,
+    AnswerLost,
+    AnswerMalformed,
+    AnswerTooLarge,
+    HttpRefusal,
+    RemoteError,
+    RequestFault,
+    RequestNotSent,
+    Result,
+)
+from app.core.interrupts import ResumeEntry
+from app.core.json_value import JsonObject
+from app.core.operation import (
+    ENDED,
+    TRANSITIONS,
+    Ask,
+    Completed,
+    Failed,
+    Operation,
+    OperationEvent,
+    OperationState,
+    Send,
+    Work,
+    advance,
+)
+from app.core.operation_problems import ResourceNotFound, ToolResultInvalid
+from app.core.problem import Outcome
+from app.core.proposals import proposal
+
+S, E = OperationState, OperationEvent
+REQUEST = Send("tools/call", {"name": "t", "arguments": {}})
+QUESTION = proposal(operation="op-1", server="p", tool="t", arguments={}, signature="{}")
+REFUSED: JsonObject = {"status": 200, "operation": "op-1", "rejected": True}
+ACCEPT = ResumeEntry("int-1", "resolved", {"decision": "accept"})
+
+WAYS = {
+    (S.WORKING, E.ASKED): S.INPUT_REQUIRED,
+    (S.WORKING, E.COMPLETED): S.COMPLETED,
+    (S.WORKING, E.FAILED): S.FAILED,
+    (S.WORKING, E.CANCELLED): S.CANCELLED,
+    (S.INPUT_REQUIRED, E.ANSWERED): S.WORKING,
+    (S.INPUT_REQUIRED, E.FAILED): S.FAILED,
+    (S.INPUT_REQUIRED, E.CANCELLED): S.CANCELLED,
+}
+
+
+def operation(*, needs_consent: bool = False, **changes: Any) -> Operation:
+    work: dict[str, Any] = {
+        "kind": "workspace.mcp.call",
+        "server": "p",
+        "transport": "stdio",
+        "request": REQUEST,
+        "interpret": lambda value: {"status": 200, **value},
+        "max_result": 1000,
+        "proposal": QUESTION if needs_consent else None,
+        "refused": REFUSED,
+    }
+    return Operation("op-1", Work(**(work | changes)))
+
+
+def problem_of(ending: object) -> JsonObject:
+    assert isinstance(ending, Failed)
+    document = ending.problem.document()
+    return {"code": document["code"], "outcome": str(ending.problem.outcome), **ending.problem.facts}
+
+
+@pytest.mark.spec("calls")
+@pytest.mark.parametrize(("state", "event"), list(product(S, E)))
+def test_every_pair_of_state_and_event_is_decided(state: S, event: E) -> None:
+    if state in ENDED and event is not E.ANSWERED:
+        assert advance(state, event) is state
+    elif (state, event) in WAYS:
+        assert advance(state, event) is WAYS[state, event]
+    else:
+        assert (state, event) not in TRANSITIONS
+        with pytest.raises(ValueError, match="cannot happen"):
+            advance(state, event)
+
+
+@pytest.mark.spec("policy")
+def test_a_call_that_needs_no_consent_is_sent_at_once() -> None:
+    machine = operation()
+    assert machine.begin() == REQUEST
+    assert machine.state is S.WORKING
+
+
+@pytest.mark.spec("policy")
+def test_a_call_that_needs_consent_asks_first_and_is_sent_once_accepted() -> None:
+    machine = operation(needs_consent=True)
+    assert machine.begin() == Ask((QUESTION,))
+    assert machine.state is S.INPUT_REQUIRED
+    assert machine.answered([ACCEPT]) == REQUEST
+    assert machine.state is S.WORKING
+
+
+@pytest.mark.spec("calls")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ResumeEntry("int-1", "resolved", {"decision": "reject"}),
+        ResumeEntry("int-1", "cancelled"),
+        ResumeEntry("int-1", "cancelled", {"decision": "accept"}),
+        ResumeEntry("int-1", "resolved", None),
+        ResumeEntry("int-1", "resolved", {"decision": True}),
+        ResumeEntry("int-1", "resolved", ["accept"]),
+    ],
+    ids=["reject", "cancelled", "cancelled with an accept", "no payload", "not the word", "not an object"],
+)
+def test_anything_but_an_accept_completes_the_operation_as_rejected(entry: ResumeEntry) -> None:
+    machine = operation(needs_consent=True)
+    machine.begin()
+    assert machine.answered([entry]) == Completed(REFUSED)
+    assert machine.state is S.COMPLETED
+
+
+@pytest.mark.spec("calls")
+@pytest.mark.parametrize("result_type", [{}, {"resultType": "complete"}], ids=["absent", "complete"])
+def test_a_complete_result_is_interpreted(result_type: JsonObject) -> None:
+    machine = operation()
+    machine.begin()
+    ending = machine.arrived(Result({**result_type, "x": 1}, 20))
+    assert ending == Completed({"status": 200, **result_type, "x": 1}, 20)
+
+
+INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
+
+
+@pytest.mark.spec("calls")
+@pytest.mark.parametrize(
+    ("answer", "facts"),
+    [
+        (
+            Result({"resultType": "input_required", "inputRequests": {}}, 9),
+            {"code": "input-unsupported", "outcome": "rejected", "server": "p"},
+        ),
+        (Result({"resultType": "task", "taskId": "t"}, 9), INVALID),
+        (Result({"resultType": None}, 9), INVALID),
+        (Result({"resultType": ["complete"]}, 9), INVALID),
+        (
+            Result({}, 1001),
+            {
+                "code": "result-too-large",
+                "outcome": "executed",
+                "server": "p",
+                "limit": 1000,
+                "setting": "PLURNK_MAX_RESULT",
+            },
+        ),
+        (
+            RemoteError(-32602, "no", {"k": 1}, 400),
+            {
+                "code": "remote-error",
+                "outcome": "rejected",
+                "server": "p",
+                "remote": {"code": -32602, "message": "no", "data": {"k": 1}},
+            },
+        ),
+        (
+            HttpRefusal(503),
+            {"code": "remote-error", "outcome": "rejected", "server": "p", "remote": {"httpStatus": 503}},
+        ),
+    ],
+    ids=["input", "task", "null type", "odd type", "large", "error", "http"],
+)
+def test_what_the_peer_answers_is_told_apart(answer: Answer, facts: JsonObject) -> None:
+    machine = operation()
+    machine.begin()
+    machine.dispatching()
+    assert problem_of(machine.arrived(answer)) == facts
+    assert machine.state is S.FAILED
+
+
+@pytest.mark.spec("problems")
+@pytest.mark.parametrize(
+    ("fault", "facts"),
+    [
+        (RequestNotSent("no child"), {"code": "server-unavailable", "outcome": "not-sent", "transport": "stdio"}),
+        (AnswerLost("it died"), {"code": "tool-call-failed", "outcome": "unknown"}),
+        (AnswerMalformed("not JSON"), {"code": "tool-call-failed", "outcome": "unknown"}),
+        (
+            AnswerTooLarge(77),
+            {"code": "result-too-large", "outcome": "executed", "limit": 77, "setting": "PLURNK_MAX_MESSAGE"},
+        ),
+    ],
+    ids=["not sent", "lost", "malformed", "too large"],
+)
+def test_a_request_without_an_answer_says_what_is_known_of_its_effect(
+    fault: RequestFault, facts: JsonObject
+) -> None:
+    machine = operation()
+    machine.begin()
+    machine.dispatching()
+    assert problem_of(machine.faulted(fault)) == {"server": "p", **facts}
+
+
+@pytest.mark.spec("addresses")
+def test_a_code_with_a_problem_of_its_own_is_that_problem() -> None:
+    machine = operation(refusals={-32002: lambda: ResourceNotFound("p", outcome=Outcome.REJECTED)})
+    machine.begin()
+    assert problem_of(machine.arrived(RemoteError(-32002, "gone"))) == {
+        "code": "resource-not-found",
+        "outcome": "rejected",
+        "server": "p",
+    }
+
+
+@pytest.mark.spec("calls")
+def test_a_result_that_cannot_be_interpreted_fails_the_operation() -> None:
+    def refuse(_: JsonObject) -> JsonObject:
+        raise ToolResultInvalid("p", "of its form")
+
+    machine = operation(interpret=refuse)
+    machine.begin()
+    assert problem_of(machine.arrived(Result({}, 2))) == INVALID
+
+
+@pytest.mark.spec("problems")
+@pytest.mark.parametrize("is_dispatched", [True, False])
+def test_cancelling_and_timing_out_know_whether_anything_was_sent(*, is_dispatched: bool) -> None:
+    outcome = "unknown" if is_dispatched else "not-sent"
+    cancelled, late = operation(), operation()
+    for machine in (cancelled, late):
+        machine.begin()
+        if is_dispatched:
+            machine.dispatching()
+    assert problem_of(cancelled.cancel("disconnect")) == {
+        "code": "operation-cancelled",
+        "outcome": outcome,
+        "operation": "op-1",
+        "by": "disconnect",
+    }
+    assert cancelled.state is S.CANCELLED
+    assert problem_of(late.time_out(5)) == {
+        "code": "operation-timeout",
+        "outcome": outcome,
+        "server": "p",
+        "timeoutMs": 5,
+    }
+    assert late.state is S.FAILED
+
+
+def test_answers_to_a_question_that_is_not_open_are_a_bug_of_ours() -> None:
+    machine = operation()
+    machine.begin()
+    with pytest.raises(ValueError, match="cannot happen"):
+        machine.answered([ACCEPT])
+
+
+ENDINGS = st.sampled_from(["result", "error", "fault", "cancel", "time out", "input"])
+
+
+@pytest.mark.spec("calls")
+@given(arrivals=st.lists(ENDINGS, min_size=1, max_size=6))
+def test_the_first_end_stands_whatever_arrives_after_it(arrivals: list[str]) -> None:
+    machine = operation()
+    machine.begin()
+    ends = [_arrive(machine, arrival) for arrival in arrivals]
+    assert all(end is ends[0] for end in ends)
+    assert machine.ending is ends[0]
+    assert machine.is_ended
+
+
+def _arrive(machine: Operation, arrival: str) -> object:
+    match arrival:
+        case "result":
+            return machine.arrived(Result({}, 2))
+        case "error":
+            return machine.arrived(RemoteError(1, "no"))
+        case "fault":
+            return machine.faulted(AnswerLost("gone"))
+        case "cancel":
+            return machine.cancel("shutdown")
+        case "input":
+            return machine.arrived(Result({"resultType": "input_required"}, 2))
+        case _:
+            return machine.time_out(1)
