@@ -15,7 +15,8 @@ from app.core.json_value import Json, JsonObject
 from app.core.names import server_name_fault
 from app.core.problem import Problem
 from app.core.problems import DefinitionInvalid, ReferenceMissing
-from app.core.references import expand_field, reference_fields, unrestricted
+from app.core.references import FieldKind, ReferenceField, expand_field, unrestricted
+from app.core.shapes import Fault
 
 PREFIX = "PLURNK_MCP_"
 NOT_SERVERS = frozenset({"PLURNK_MCP_CONNECT_TIMEOUT", "PLURNK_MCP_REQUEST_TIMEOUT"})
@@ -98,7 +99,9 @@ def _name_fault(server: str) -> str | None:
 def _put(group: _Group, variable: str, suffix: str, faults: list[str]) -> None:
     other = group.companions.get(suffix) if suffix else group.server
     if other is not None:
-        faults.append(_line(variable, f"is the same as {_shown(other)}, but for case; keep one of them"))
+        faults.append(
+            _line(variable, f"is the same as {shown_variable(other)}, but for case; keep one of them")
+        )
     elif suffix:
         group.companions[suffix] = variable
     else:
@@ -133,7 +136,10 @@ def _definition(
         companion = _COMPANIONS[suffix]
         if companion.transport not in {None, transport}:
             faults.append(
-                _line(companion_variable, f"{_WRONG[transport]}, and {_shown(variable)} is {_IS[transport]}")
+                _line(
+                    companion_variable,
+                    f"{_WRONG[transport]}, and {shown_variable(variable)} is {_IS[transport]}",
+                )
             )
             continue
         variables[companion.member] = companion_variable
@@ -185,17 +191,42 @@ def _refuse_constant(constant: str) -> float:
 def _parsed(
     document: JsonObject, variables: Mapping[str, str], environment: Mapping[str, str], faults: list[str]
 ) -> Definition | None:
+    """Return the definition of the document, unless it or one of its references has a fault."""
+    found: list[Fault] = []
+    definition: Definition | None = None
     try:
         definition = parse_definition(document)
     except DefinitionInvalid as invalid:
-        faults += [_fault_line(variables, pointer, message) for pointer, message in invalid.errors]
-        return None
-    for each in reference_fields(definition):
+        found += invalid.errors
+    judged = {pointer for pointer, _ in found}
+    for each in _reference_fields(document):
         try:
-            expand_field(each, environment, server=definition.name, may_reference=unrestricted)
+            expand_field(each, environment, server=str(document["name"]), may_reference=unrestricted)
         except Problem as problem:
-            faults.append(_fault_line(variables, each.pointer, _why(problem)))
-    return definition
+            if each.pointer not in judged:
+                found.append((each.pointer, _why(problem)))
+    faults += [_fault_line(variables, pointer, message) for pointer, message in found]
+    return definition if not found else None
+
+
+_KINDS = {"args": FieldKind.ARGUMENT, "env": FieldKind.VARIABLE, "headers": FieldKind.HEADER}
+
+
+def _reference_fields(document: JsonObject) -> Iterator[ReferenceField]:
+    """Yield the texts with references, of a document that need not be a good definition."""
+    if isinstance(cwd := document.get("cwd"), str):
+        yield ReferenceField(("cwd",), cwd, FieldKind.DIRECTORY)
+    if isinstance(authorization := document.get("authorization"), dict):
+        token = str(authorization["token"])
+        yield ReferenceField(("authorization", "token"), token, FieldKind.CREDENTIAL)
+    for member, kind in _KINDS.items():
+        value = document.get(member)
+        items = (
+            enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+        )
+        for key, text in items:
+            if isinstance(text, str):
+                yield ReferenceField((member, key), text, kind)
 
 
 def _why(problem: Problem) -> str:
@@ -218,9 +249,9 @@ def _fault_line(variables: Mapping[str, str], pointer: str, message: str) -> str
 
 
 def _line(variable: str, message: str) -> str:
-    return f"{_shown(variable)}: {message}"
+    return f"{shown_variable(variable)}: {message}"
 
 
-def _shown(variable: str) -> str:
+def shown_variable(variable: str) -> str:
     """Return the variable's name as one that cannot break a line or a terminal."""
     return variable if variable.isprintable() else ascii(variable)[1:-1]
