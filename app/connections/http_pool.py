@@ -17,7 +17,7 @@ from app.settings import Settings
 KEEPALIVE_S: Final = 4.0
 """Seconds an idle connection is kept: less than the 5 of common servers, so that it is we who close it.
 
-A request that meets a closing connection has an unknown effect and is not sent again; so they should not meet.
+A request that meets a closing connection has an unknown effect and is not sent again; they should not meet.
 """
 
 

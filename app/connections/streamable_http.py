@@ -3,8 +3,8 @@
 MCP 2026-07-28 basic/transports/streamable-http. The transport owns no task and no socket: between requests
 there is nothing of it but its headers. Closing the response, which cancelling the caller does, cancels.
 
-A request is never sent twice. A pooled connection that the server has closed before a single byte was written to
-it is no exception: nothing was sent, so the next connection is taken.
+A request is never sent twice. A pooled connection that the server has closed before a byte was written to it
+is no exception: nothing was sent, so the next connection is taken.
 """
 
 import asyncio

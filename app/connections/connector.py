@@ -1,0 +1,202 @@
+"""From a definition to a READY connection. SPEC §connection.
+
+Implements ``ports.Connector``: applies the operator's rules, expands the references, chooses the transport,
+has the server prepared, and owns what connections share.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, assert_never
+
+import anyio
+from anyio.abc import TaskGroup
+from yarl import URL
+
+from app.connections.address_rule import AddressNotAllowedError
+from app.connections.classify import Peer
+from app.connections.http_pool import HttpPool
+from app.connections.prepare import CatalogLimits
+from app.connections.reaper import Reaper
+from app.connections.recovery import Backoff
+from app.connections.server_connection import ServerConnection, Terms
+from app.connections.stdio import StdioOpener
+from app.connections.stdio_policy import require_startable
+from app.connections.streamable_http import StreamableHttpTransport, Trace
+from app.connections.transport import OnLost, OpenTransport, Transport
+from app.core.definitions import Bearer, HttpDefinition, StdioDefinition
+from app.core.json_value import JsonObject
+from app.core.masking import Mask
+from app.core.problems import AddressRefused, AuthorizationRefused, DefinitionInvalid, TooMany
+from app.core.references import HttpExpanded, StdioExpanded, expand_definition, unrestricted
+from app.ports import Connection, Target
+from app.settings import Settings
+
+CAPABILITIES: Final[JsonObject] = {}
+"""The client capabilities that every request declares."""
+
+
+class Connector:
+    """Makes connections. One a daemon."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        mask: Mask,
+        *,
+        reaper: Reaper | None = None,
+        trace: Trace | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Take the environment that references are resolved from, and the mask that learns their values.
+
+        Raises:
+            ValueError: ``PLURNK_CA_FILE`` cannot be read; a sentence for the operator.
+        """
+        self._settings = settings
+        self._environment = environment
+        self._mask = mask
+        self._pool = HttpPool(settings)
+        self._reaper = reaper or Reaper()
+        self._trace = trace
+        self._places = anyio.Semaphore(settings.max_preparations)
+        self._terms = Terms(
+            connect_timeout_ms=settings.connect_timeout_ms,
+            limits=CatalogLimits(settings.max_catalog_entries, settings.max_catalog_bytes),
+            slot=self._place,
+            backoff=backoff or Backoff(),
+        )
+
+    async def open(
+        self, target: Target, group: TaskGroup, on_change: Callable[[Connection], None]
+    ) -> Connection:
+        """Return a READY connection; see ``ports.Connector.open``.
+
+        Raises:
+            Problem: it cannot be made; everything it had opened is closed.
+        """
+        async with self._place(is_explicit=target.is_explicit):
+            definition = target.definition
+            peer = Peer(definition.name, definition.transport)
+            opener = await self._opener(target)
+            connection = ServerConnection(peer, opener, self._terms, group=group, on_change=on_change)
+            await connection.prepare()
+            return connection
+
+    async def close(self) -> None:
+        """Close the HTTP pool and the reaper."""
+        try:
+            await self._pool.close()
+        finally:
+            await self._reaper.close()
+
+    @asynccontextmanager
+    async def _place(self, *, is_explicit: bool = False) -> AsyncGenerator[None]:
+        """Hold one of the places among the preparations that run at once. SPEC §limits.
+
+        Raises:
+            TooMany: none is free, and somebody waits for the answer; others queue.
+        """
+        if is_explicit:
+            try:
+                self._places.acquire_nowait()
+            except anyio.WouldBlock:
+                limit = self._settings.max_preparations
+                raise TooMany(
+                    "preparations at once", limit=limit, setting="PLURNK_MAX_PREPARATIONS"
+                ) from None
+        else:
+            await self._places.acquire()
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    async def _opener(self, target: Target) -> OpenTransport:
+        """Return what opens the definition's transport, with every reference expanded.
+
+        Raises:
+            Problem: reference-*, *-refused, definition-invalid.
+        """
+        definition = target.definition
+        if isinstance(definition, HttpDefinition):
+            _require_supported_authorization(definition)
+        expanded = expand_definition(definition, self._environment, self._may_reference(target))
+        self._mask.add(expanded.secrets)
+        match expanded:
+            case StdioExpanded():
+                return self._stdio_opener(target, expanded)
+            case HttpExpanded():
+                return await self._http_opener(definition.name, expanded)
+            case _:
+                assert_never(expanded)
+
+    def _stdio_opener(self, target: Target, expanded: StdioExpanded) -> OpenTransport:
+        definition = target.definition
+        assert isinstance(definition, StdioDefinition)  # noqa: S101 it expands to what it is
+        require_startable(
+            definition, target.source, self._settings, environment=self._environment, cwd=expanded.cwd
+        )
+        return StdioOpener(
+            server=definition.name,
+            expanded=expanded,
+            environment=self._environment,
+            reaper=self._reaper,
+            mask=self._mask.mask,
+            capabilities=CAPABILITIES,
+            max_message=self._settings.max_message,
+        )
+
+    async def _http_opener(self, server: str, expanded: HttpExpanded) -> OpenTransport:
+        try:
+            url = URL(expanded.url)
+        except ValueError:
+            raise DefinitionInvalid(
+                [("/url", "is not an absolute http or https URL")], server=server
+            ) from None
+        try:
+            await self._pool.require_allowed(url)
+        except AddressNotAllowedError:
+            raise AddressRefused(server=server) from None
+        headers = dict(expanded.headers)
+        if expanded.bearer is not None:
+            headers["Authorization"] = f"Bearer {expanded.bearer}"
+
+        async def open_http(on_lost: OnLost) -> Transport:  # noqa: ARG001 a POST has nothing to lose
+            return StreamableHttpTransport(
+                self._pool,
+                url,
+                headers,
+                message_max=self._settings.max_message,
+                capabilities=CAPABILITIES,
+                trace=self._trace,
+            )
+
+        return open_http
+
+    def _may_reference(self, target: Target) -> Callable[[str], bool]:
+        """Return the rule for the names that the target's author may reference. SPEC §references."""
+        if target.source == "service":
+            return unrestricted
+        patterns = self._settings.references
+        return lambda name: any(_matches(name, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Return whether a name is the pattern, or begins with what stands before its final ``*``."""
+    return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+
+
+def _require_supported_authorization(definition: HttpDefinition) -> None:
+    """Return where the definition's authorization can be given by this version.
+
+    Raises:
+        AuthorizationRefused: it cannot.
+    """
+    if definition.authorization is None or isinstance(definition.authorization, Bearer):
+        return
+    kind = definition.authorization.type
+    raise AuthorizationRefused(
+        definition.name,
+        f"this daemon does not support '{kind}' authorization yet; use a bearer token or a header",
+    )

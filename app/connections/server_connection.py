@@ -1,0 +1,261 @@
+"""One prepared connection to one server: its state, its catalog, its requests, its end. SPEC §connection.
+
+Owns a transport and nothing else while it is healthy. A transport that is lost (only a child can be) is
+opened again, discovered again and listed again by one task, which lives until the server is back or the
+connection is retired. A failing request changes no state: the next one stands alone.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import anyio
+import orjson
+import structlog
+from anyio.abc import TaskGroup
+
+from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
+from app.connections.recovery import Attempts, Backoff
+from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
+from app.core.answers import Answer, RemoteError, RequestNotSent
+from app.core.catalog import ServerCatalog
+from app.core.connection_state import ConnectionEvent, ConnectionState, advance
+from app.core.json_value import JsonObject
+from app.core.param_headers import AnnotationInvalid
+from app.core.param_headers import headers as param_headers
+from app.core.problem import Problem
+from app.core.problems import Internal
+
+log = structlog.get_logger(__name__)
+
+Slot: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
+"""Gives a place among the daemon's preparations, after queueing for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How connections are prepared and recovered; the same for all of a daemon."""
+
+    connect_timeout_ms: int
+    limits: CatalogLimits
+    slot: Slot
+    backoff: Backoff
+
+
+class ServerConnection:
+    """Implements ``ports.Connection``."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        open_transport: OpenTransport,
+        terms: Terms,
+        *,
+        group: TaskGroup,
+        on_change: Callable[["ServerConnection"], None],
+    ) -> None:
+        """Note what ``prepare`` will need; nothing is opened yet."""
+        self._peer = peer
+        self._open_transport = open_transport
+        self._terms = terms
+        self._group = group
+        self._on_change = on_change
+        self._state = ConnectionState.PREPARING
+        self._problem: Problem | None = None
+        self._transport: Transport | None = None
+        self._catalog: ServerCatalog | None = None
+        self._loss: Lost | None = None
+        self._attempts = Attempts(terms.backoff)
+        self._ready_at = 0.0
+        self._recovery: anyio.CancelScope | None = None
+        self._recovery_over = anyio.Event()
+        self._closing = anyio.Lock()
+        self._close_failure: str | None = None
+
+    @property
+    def server(self) -> str:
+        """The server's name in its workspace."""
+        return self._peer.server
+
+    @property
+    def state(self) -> ConnectionState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why it is not READY; None where it is."""
+        return self._problem
+
+    @property
+    def catalog(self) -> ServerCatalog:
+        """What the server listed when it was last prepared."""
+        if self._catalog is None:
+            raise RuntimeError("a connection has no catalog before it is prepared")
+        return self._catalog
+
+    async def prepare(self) -> None:
+        """Be READY on return. A failed or cancelled call has closed what it opened.
+
+        Raises:
+            Problem: as ``ports.Connector.open``.
+        """
+        try:
+            await self._open_and_list()
+        except BaseException as error:
+            self._problem = error if isinstance(error, Problem) else None
+            with anyio.CancelScope(shield=True):
+                await self._close_transport()
+            self._advance(ConnectionEvent.LOST)
+            raise
+        self._be_ready()
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        input_schema: bytes | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Answer:
+        """Return the peer's answer to one request; see ``ports.Connection.request``.
+
+        Raises:
+            RequestFault: no answer, by kind.
+        """
+        transport = self._transport
+        if transport is None or self._state is not ConnectionState.READY:
+            raise RequestNotSent(f"the connection is {self._state}")
+        answer = await transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
+        if isinstance(answer, RemoteError) and answer.code == HEADER_MISMATCH and input_schema is not None:
+            current = await self._changed_schema(transport, params, input_schema)
+            if current is not None:
+                return await transport.request(method, params, input_schema=current, on_progress=on_progress)
+        return answer
+
+    async def retire(self) -> str | None:
+        """Close it for good and return once nothing of it is left; the reason where closing failed."""
+        self._advance(ConnectionEvent.RETIRED)
+        async with self._closing:
+            if self._state is ConnectionState.RETIRING:
+                if self._recovery is not None:
+                    self._recovery.cancel()
+                    await self._recovery_over.wait()
+                self._close_failure = await self._close_transport()
+                self._advance(ConnectionEvent.CLOSED)
+        return self._close_failure
+
+    async def _open_and_list(self) -> None:
+        """Have a fresh transport and the catalog it gave, within the connect timeout.
+
+        Raises:
+            Problem: the server cannot be prepared, or is silent.
+        """
+        awaits = "a connection"
+        self._loss = None
+        timeout_ms = self._terms.connect_timeout_ms
+        with anyio.move_on_after(timeout_ms / 1000) as deadline:
+            self._transport = await self._open_transport(self._lose)
+            preparation = Preparation(self._transport, self._peer, self._terms.limits)
+            try:
+                self._catalog = await preparation.run()
+            finally:
+                awaits = preparation.awaits
+        if deadline.cancelled_caught:
+            raise self._silent(awaits, timeout_ms)
+        if self._loss is not None:
+            raise self._peer.unavailable(self._loss)
+
+    def _silent(self, awaits: str, timeout_ms: int) -> Problem:
+        """Return the Problem of a server that did not answer in time, with what is known of it."""
+        reason = f"{awaits} did not come within {timeout_ms} ms (PLURNK_MCP_CONNECT_TIMEOUT)"
+        if awaits == DISCOVER:
+            reason = (
+                f"{reason.replace(DISCOVER, f'an answer to {DISCOVER}', 1)}; a legacy server may stay silent"
+            )
+        lost = self._transport.account(reason) if self._transport is not None else Lost(reason)
+        return self._peer.unavailable(lost)
+
+    async def _changed_schema(
+        self, transport: Transport, params: JsonObject, input_schema: bytes
+    ) -> bytes | None:
+        """Return the tool's input schema as it is listed now where it mirrors other headers, else None.
+
+        MCP 2026-07-28 basic/transports/streamable-http, Client Behavior. A list that fails changes nothing:
+        the error that was answered stands.
+        """
+        try:
+            tools = (await Preparation(transport, self._peer, self._terms.limits).drain("tools/list")).entries
+        except Problem:
+            return None
+        arguments = params.get("arguments")
+        listed = next((tool.raw for tool in tools if tool.name == params.get("name")), None)
+        if listed is None or not isinstance(arguments, dict):
+            return None
+        current = orjson.dumps(orjson.loads(listed)["inputSchema"])
+        try:
+            is_changed = param_headers(current, arguments) != param_headers(input_schema, arguments)
+        except AnnotationInvalid:
+            return None
+        return current if is_changed else None
+
+    def _be_ready(self) -> None:
+        self._advance(ConnectionEvent.PREPARED)
+        self._problem = None
+        self._ready_at = time.monotonic()
+
+    def _lose(self, lost: Lost) -> None:
+        """Take note, without awaiting, that the transport ended by itself; where READY, start to recover."""
+        self._loss = lost
+        if self._state is not ConnectionState.READY:
+            return
+        self._advance(ConnectionEvent.LOST)
+        self._problem = self._peer.unavailable(lost)
+        self._recovery, self._recovery_over = anyio.CancelScope(), anyio.Event()
+        ready_for = time.monotonic() - self._ready_at
+        self._group.start_soon(self._recover, self._recovery, self._recovery_over, ready_for)
+        self._on_change(self)
+
+    async def _recover(self, scope: anyio.CancelScope, over: anyio.Event, ready_for: float) -> None:
+        """Prepare again, after ever longer waits, until the server is READY or the connection is retired."""
+        try:
+            with scope:
+                while self._state is ConnectionState.RECOVERING:
+                    await anyio.sleep(self._attempts.delay_after(ready_for))
+                    ready_for = 0.0
+                    await self._attempt()
+        finally:
+            self._recovery = None
+            over.set()
+
+    async def _attempt(self) -> None:
+        """Try to be READY once; a failure is noted and shown."""
+        try:
+            async with self._terms.slot():
+                await self._close_transport()
+                await self._open_and_list()
+        except Problem as problem:
+            self._problem = problem
+        except Exception:
+            # The border of the owner task: one server never takes its workspace down.
+            trace = f"recovery-{time.time_ns():x}"
+            log.exception("recovery-failed", server=self.server, trace=trace)
+            self._problem = Internal(trace)
+        else:
+            if self._state is not ConnectionState.RECOVERING:
+                return  # retired meanwhile, which closes what was opened
+            self._be_ready()
+        self._on_change(self)
+
+    async def _close_transport(self) -> str | None:
+        """Close the transport, if any; return why that failed, if it did."""
+        transport = self._transport
+        failure = await transport.close() if transport is not None else None
+        self._transport = None
+        return failure
+
+    def _advance(self, event: ConnectionEvent) -> None:
+        self._state = advance(self._state, event)
