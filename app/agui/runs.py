@@ -95,7 +95,7 @@ class AguiRun:
                     end = await self._performed(narration)
                 if attention.ending is not Ending.CLIENT_GONE:
                     narration.close()
-                    await stream.finish(*self._last(end or _stopped(view)))
+                    await stream.finish(*self._encoded(end or _stopped(view)))
             finally:
                 unsubscribe()
                 stream.abandon()
@@ -164,6 +164,13 @@ class AguiRun:
 
     def _started(self) -> bytes:
         return run_started(self._asked.thread_id, self._asked.run_id, self._asked.parent_run_id)
+
+    def _encoded(self, end: RunEnd) -> tuple[bytes, ...]:
+        """Return the last events; a result that cannot be written is a failure of ours, not a missing end."""
+        try:
+            return self._last(end)
+        except (TypeError, ValueError) as failure:
+            return self._last(Refused(logged_internal(failure), is_error=True))
 
     def _last(self, end: RunEnd) -> tuple[bytes, ...]:
         """Return the last events of the run, the terminal one at the end."""

@@ -1,7 +1,6 @@
 """The application around the routes: the gate, and Problems where no route answers. SPEC §security."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import orjson
@@ -11,37 +10,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from app.actions.action import Host
 from app.core.problem import Problem
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
-from app.settings import Settings
 from app.tokens import Tokens
-
-Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def build_application(
-    routes: Sequence[BaseRoute], *, settings: Settings, tokens: Tokens, lifespan: Lifespan
+    routes: Sequence[BaseRoute], *, host: Host, tokens: Tokens, streams: OpenStreams
 ) -> FastAPI:
-    """Return the application; ``lifespan`` puts the ``Host`` into ``state.host`` once it can serve.
+    """Return the application that serves these routes for a host that can serve already.
 
-    ``state.streams`` is the registry of requests in flight: ``lifespan`` enters its ``running()`` and, at the
-    end, calls its ``end_all``. There is no generated OpenAPI: the documents of the routes are one of the
-    routes.
+    FastAPI writes no OpenAPI here: the document is one of the routes, and tests hold it against them.
     """
     application = FastAPI(
         routes=list(routes),
-        lifespan=lifespan,
         openapi_url=None,
         redirect_slashes=False,
         exception_handlers={HTTPException: _unrouted, Exception: _failed},
     )
-    application.add_middleware(Gate, settings=settings, tokens=tokens)
-    application.state.settings = settings
-    application.state.tokens = tokens
-    application.state.streams = OpenStreams(limit=settings.max_streams)
-    application.state.host = None
+    application.add_middleware(Gate, settings=host.settings, tokens=tokens)
+    application.state.host = host
+    application.state.streams = streams
     return application
 
 

@@ -9,7 +9,6 @@ from http import HTTPStatus
 
 from app.actions.action import Host
 from app.core.problem import Problem
-from app.core.problems import ShuttingDown
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.body import BodyLate, ClientGone
 from app.doors.problem_response import logged_internal, send_blank_problem, send_problem
@@ -40,14 +39,8 @@ class AsgiEndpoint:
 
 
 def host_of(scope: Scope) -> Host:
-    """Return the host that the application serves.
-
-    Raises:
-        ShuttingDown: the daemon has none yet, or no more.
-    """
-    host: Host | None = getattr(scope["app"].state, "host", None)
-    if host is None:
-        raise ShuttingDown
+    """Return the host that the application serves."""
+    host: Host = scope["app"].state.host
     return host
 
 

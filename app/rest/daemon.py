@@ -1,0 +1,59 @@
+"""What REST says about the daemon: health, workspaces, the definition's schema, OpenAPI. SPEC §agui."""
+
+from functools import cache
+
+import orjson
+
+from app.core.definitions import SCHEMA
+from app.core.problems import ShuttingDown, WorkspaceRefused
+from app.doors.asgi import Receive, Scope, Send, send_whole
+from app.doors.endpoint import host_of, streams_of
+from app.doors.security import principal_of
+from app.rest.answers import send_json
+from app.rest.openapi import document
+
+SCHEMA_JSON = b"application/schema+json"
+_SCHEMA_BYTES = orjson.dumps(SCHEMA)
+
+
+async def alive(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer at all."""
+    await send_json(send, {"status": "alive"})
+
+
+async def ready(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer that requests are taken up: the port opens after the store was migrated.
+
+    Raises:
+        ShuttingDown: nothing is taken up any more.
+    """
+    if streams_of(scope).is_ending:
+        raise ShuttingDown
+    await send_json(send, {"status": "ready"})
+
+
+async def list_workspaces(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer the names of all workspaces that are stored or in use.
+
+    Raises:
+        WorkspaceRefused: the token is one workspace's.
+        StoreUnavailable: the database could not be read.
+    """
+    if principal_of(scope).workspace is not None:
+        raise WorkspaceRefused
+    await send_json(send, {"workspaces": [*await host_of(scope).manager.names()]})
+
+
+async def definition_schema(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer the JSON Schema of a server definition."""
+    await send_whole(send, 200, _SCHEMA_BYTES, media_type=SCHEMA_JSON)
+
+
+async def openapi(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer the OpenAPI document of both doors."""
+    await send_whole(send, 200, _openapi_bytes())
+
+
+@cache
+def _openapi_bytes() -> bytes:
+    return orjson.dumps(document())
