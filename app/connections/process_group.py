@@ -27,7 +27,7 @@ def start_time(pid: int) -> str | None:
 
 
 def _linux_start_time(pid: int) -> str | None:
-    """Return boot id and field 22 of ``/proc/<pid>/stat``, counted from behind the name, which is free text."""
+    """Return boot id and field 22 of ``/proc/<pid>/stat``, counted from behind the free-text name."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123 pathlib is slow to import in the reaper
             started = stat.read().rpartition(b")")[2].split()[19]
