@@ -27,13 +27,14 @@ class DaemonClient:
         self._target = target
         headers = {} if target.token is None else {"Authorization": f"Bearer {target.token}"}
         # No ambient proxy: the token is for the daemon alone. No read deadline: an action may take its time.
-        self._http = httpx2.Client(
-            base_url=target.url,
-            headers=headers,
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-            trust_env=False,
-            follow_redirects=False,
-        )
+        with self._translated():
+            self._http = httpx2.Client(
+                base_url=target.url,
+                headers=headers,
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                trust_env=False,
+                follow_redirects=False,
+            )
 
     def __enter__(self) -> Self:
         """Return the client; leaving closes its connections, which cancels what it still waits for."""

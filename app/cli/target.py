@@ -38,11 +38,16 @@ def find(options: TargetOptions, environment: Mapping[str, str]) -> Target:
 
     Raises:
         DaemonUnreachable: no daemon announced itself there, or the one that did is gone.
-        UsageFault: the token file cannot be read.
+        UsageFault: the token file cannot be read, or what it or the environment gives is no token.
     """
     home = options.home or default_home(environment)
     url = options.url or _announced_url(home)
-    return Target(url.rstrip("/"), _token(options, home, environment))
+    token = _token(options, home, environment)
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise UsageFault(
+            "The token has characters that no header carries.", "Look into PLURNK_TOKEN or --token-file."
+        )
+    return Target(url.rstrip("/"), token)
 
 
 def default_home(environment: Mapping[str, str]) -> Path:

@@ -66,9 +66,8 @@ def measure(arguments: JsonObject, _report: Report) -> JsonObject:
 
 def plan(arguments: Mapping[str, str]) -> str:
     """Return the filled-in prompt."""
-    return (
-        f"Plan a {arguments.get('wood', 'oak')} {arguments['thing']}: a list of cuts, then the order of work."
-    )
+    wood = arguments.get("wood", "oak")
+    return f"Plan a {arguments['thing']} of {wood}: a list of cuts, then the order of work."
 
 
 SERVER = SampleServer(

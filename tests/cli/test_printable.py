@@ -1,0 +1,43 @@
+"""No control character of a stranger reaches the terminal. SPEC §cli."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.cli.printable import one_line, printable
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("plain\n\ttext", "plain\n\ttext"),
+        ("a\r\nb", "a\nb"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\x7f", "\\x7f"),
+        ("rm \u202e txt.exe", "rm \\u202e txt.exe"),
+        ("\ud800", "\\ud800"),
+        ("[bold]no markup[/bold]", "[bold]no markup[/bold]"),
+        ("日本語 é", "日本語 é"),
+    ],
+)
+def test_unsafe_characters_are_written_as_their_codes(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_whatever_comes_nothing_but_tab_and_line_feed_controls(text: str) -> None:
+    shown = printable(text)
+    shown.encode()
+    controls = {character for character in shown if unicodedata.category(character) == "Cc"}
+    assert controls <= {"\n", "\t"}
+
+
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_a_cell_is_one_bounded_line(text: str, limit: int) -> None:
+    line = one_line(text, limit=limit)
+    assert len(line) <= limit
+    assert "\n" not in line
