@@ -125,8 +125,8 @@ class Work:
     max_result: int
     tool: str | None = None
     tool_call_id: str | None = None
-    proposal: Question | None = None
-    """Set where somebody must consent before anything is sent."""
+    consent: tuple[Question, ...] = ()
+    """What must be accepted, all of it, before anything is sent."""
     refused: JsonObject = field(default_factory=dict)
     """The action's result where consent is refused."""
     refusals: Mapping[int, Callable[[], Problem]] = field(default_factory=dict)
@@ -151,9 +151,7 @@ class Operation:
 
     def begin(self) -> Step:
         """Return the first step."""
-        if self.work.proposal is None:
-            return self.work.request
-        return self._ask((self.work.proposal,))
+        return self._ask(self.work.consent) if self.work.consent else self.work.request
 
     def answered(self, entries: Sequence[ResumeEntry]) -> Step:
         """Return the step after every open question was answered; the answers fit their questions."""

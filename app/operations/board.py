@@ -31,7 +31,7 @@ __all__ = ["Board", "Boards", "ResumeEntry", "Settled", "StillOpen", "Waiting", 
 
 
 class Boards:
-    """The board of every workspace that ever had an operation."""
+    """The board of every workspace, made on first use."""
 
     def __init__(self, settings: Settings, *, kept_s: float = KEPT_S) -> None:
         self._settings = settings
@@ -43,6 +43,7 @@ class Boards:
         """Return the workspace's board."""
         board = self._boards.get(workspace.name)
         if board is None or board.workspace is not workspace:
+            self._make_room()
             board = Board(workspace, settings=self._settings, allowance=self._allowance, kept_s=self._kept_s)
             self._boards[workspace.name] = board
         return board
@@ -51,6 +52,11 @@ class Boards:
     def open_count(self) -> int:
         """How many operations are open in the daemon."""
         return self._allowance.count
+
+    def _make_room(self) -> None:
+        """Forget the boards that nothing is on, where there are as many as workspaces may be."""
+        if len(self._boards) >= self._settings.max_workspaces:
+            self._boards = {name: board for name, board in self._boards.items() if not board.is_empty}
 
     def shut_down(self) -> None:
         """Settle every operation as cancelled by shutdown, without waiting, and begin no other."""
@@ -69,6 +75,11 @@ class Board:
         self.settings = settings
         self._settled = SettledOperations(kept_s=kept_s)
         self._open = OpenOperations(workspace, settings=settings, allowance=allowance, kept=self._settled)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is open and nothing is kept."""
+        return not len(self._open) and not len(self._settled)
 
     async def run(
         self,

@@ -67,6 +67,11 @@ class OpenOperation:
         """The interrupts that nobody answered yet, in order."""
         return tuple(each for key, each in self.questions.items() if key not in self.staged)
 
+    @property
+    def answered_set(self) -> list[ResumeEntry]:
+        """The answers to the whole open set, in the order it was asked; every one was given."""
+        return [self.staged[interrupt] for interrupt in self.questions]
+
     def new_answers(self, given: Mapping[str, ResumeEntry]) -> dict[str, ResumeEntry]:
         """Return the answers that were not taken before; all of ``given`` are to this operation's questions.
 
@@ -88,12 +93,6 @@ class OpenOperation:
         """Take answers that ``new_answers`` returned."""
         self.staged.update(fresh)
         self.answers.update({interrupt: fingerprint(entry) for interrupt, entry in fresh.items()})
-
-    def take_set(self) -> list[ResumeEntry]:
-        """Return the whole answered set, in the order it was asked, and have no question open any more."""
-        entries = [self.staged[interrupt] for interrupt in self.questions]
-        self.questions, self.staged = {}, {}
-        return entries
 
     def release(self) -> None:
         """Let go of the lease and the workspace. Idempotent."""

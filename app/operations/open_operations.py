@@ -21,7 +21,7 @@ from app.core.json_value import JsonObject
 from app.core.operation import Ask, Completed, Failed, Operation, OperationState, Send, Step, Work
 from app.core.operation_problems import InterruptExpired
 from app.core.problem import Problem
-from app.core.problems import Internal, ShuttingDown, TooMany
+from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
@@ -141,14 +141,15 @@ class OpenOperations:
         return Waiting(operation.id, machine.work.kind, operation.open_interrupts)
 
     def go_on(self, operation: OpenOperation) -> Step:
-        """Return the step after the last open question was answered; the state has none of them any more."""
+        """Return the step after the last open question was answered; none of them is open any more."""
         self._drop_timer(operation)
-        with self.workspace.state.one_change():
-            for interrupt in operation.questions:
-                self.workspace.state.drop("interactions", interrupt)
-            step = operation.machine.answered(operation.take_set())
-            if not operation.machine.is_ended:
+        step = operation.machine.answered(operation.answered_set)
+        if not operation.machine.is_ended:
+            with self.workspace.state.one_change():
+                for interrupt in operation.questions:
+                    self.workspace.state.drop("interactions", interrupt)
                 self._show(operation)
+            operation.questions, operation.staged = {}, {}
         return step
 
     def answered_in_part(self, operation: OpenOperation) -> None:
@@ -188,6 +189,9 @@ class OpenOperations:
             )
         except RequestFault as fault:
             return machine.faulted(fault)
+        except ServerNotFound:
+            # It was there when the operation was begun.
+            return machine.fail(ServerChanged(machine.work.server))
         except Problem as problem:
             return machine.fail(problem)
         return machine.arrived(answer)

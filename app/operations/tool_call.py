@@ -137,11 +137,9 @@ def _work(
         shown: JsonObject = {"status": 200, "operation": operation, "toolCallId": tool_call_id}
         return shown | tool_result(value, server=server, output_schema=view.output_schema)
 
-    question = None
-    if needs_consent:
-        question = proposal(
-            operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
-        )
+    question = proposal(
+        operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
+    )
     return Work(
         kind=KIND,
         server=server,
@@ -151,6 +149,6 @@ def _work(
         max_result=max_result,
         tool=tool,
         tool_call_id=tool_call_id,
-        proposal=question,
+        consent=(question,) if needs_consent else (),
         refused={"status": 200, "operation": operation, "rejected": True},
     )

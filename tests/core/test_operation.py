@@ -62,7 +62,7 @@ def operation(*, needs_consent: bool = False, **changes: Any) -> Operation:
         "request": REQUEST,
         "interpret": lambda value: {"status": 200, **value},
         "max_result": 1000,
-        "proposal": QUESTION if needs_consent else None,
+        "consent": (QUESTION,) if needs_consent else (),
         "refused": REFUSED,
     }
     return Operation("op-1", Work(**(work | changes)))
