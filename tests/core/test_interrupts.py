@@ -40,7 +40,15 @@ def test_a_decision_fits_and_so_does_every_cancel(entry: ResumeEntry) -> None:
 @pytest.mark.spec("calls")
 @pytest.mark.parametrize(
     "payload",
-    [None, "accept", {}, {"decision": "maybe"}, {"decision": True}, {"decision": "accept", "arguments": {}}, []],
+    [
+        None,
+        "accept",
+        {},
+        {"decision": "maybe"},
+        {"decision": True},
+        {"decision": "accept", "arguments": {}},
+        [],
+    ],
 )
 def test_anything_else_does_not_fit(payload: Any) -> None:
     with pytest.raises(AnswerInvalid) as raised:
@@ -59,7 +67,9 @@ JSON = st.recursive(
 @given(first=JSON, second=JSON)
 def test_two_answers_are_the_same_exactly_where_their_json_is(first: Any, second: Any) -> None:
     def same(one: Any, other: Any) -> bool:
-        return fingerprint(ResumeEntry("i", "resolved", one)) == fingerprint(ResumeEntry("i", "resolved", other))
+        return fingerprint(ResumeEntry("i", "resolved", one)) == fingerprint(
+            ResumeEntry("i", "resolved", other)
+        )
 
     assert same(first, json.loads(json.dumps(first)))
     assert same(first, second) == (json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True))

@@ -54,13 +54,17 @@ WAYS = {
 }
 
 
+def interpret(value: JsonObject) -> JsonObject:
+    return {"status": 200, **value}
+
+
 def operation(*, needs_consent: bool = False, **changes: Any) -> Operation:
     work: dict[str, Any] = {
         "kind": "workspace.mcp.call",
         "server": "p",
         "transport": "stdio",
         "request": REQUEST,
-        "interpret": lambda value: {"status": 200, **value},
+        "interpret": interpret,
         "max_result": 1000,
         "consent": (QUESTION,) if needs_consent else (),
         "refused": REFUSED,
@@ -76,7 +80,7 @@ def problem_of(ending: object) -> JsonObject:
 
 @pytest.mark.spec("calls")
 @pytest.mark.parametrize(("state", "event"), list(product(S, E)))
-def test_every_pair_of_state_and_event_is_decided(state: S, event: E) -> None:
+def test_every_pair_of_state_and_event_is_decided(state: OperationState, event: OperationEvent) -> None:
     if state in ENDED and event is not E.ANSWERED:
         assert advance(state, event) is state
     elif (state, event) in WAYS:
@@ -184,7 +188,10 @@ def test_what_the_peer_answers_is_told_apart(answer: Answer, facts: JsonObject) 
 @pytest.mark.parametrize(
     ("fault", "facts"),
     [
-        (RequestNotSent("no child"), {"code": "server-unavailable", "outcome": "not-sent", "transport": "stdio"}),
+        (
+            RequestNotSent("no child"),
+            {"code": "server-unavailable", "outcome": "not-sent", "transport": "stdio"},
+        ),
         (AnswerLost("it died"), {"code": "tool-call-failed", "outcome": "unknown"}),
         (AnswerMalformed("not JSON"), {"code": "tool-call-failed", "outcome": "unknown"}),
         (

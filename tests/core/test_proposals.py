@@ -9,7 +9,11 @@ from app.core.proposals import DECISION_SCHEMA, proposal
 @pytest.mark.spec("policy")
 def test_a_proposal_names_server_tool_arguments_and_effect() -> None:
     question = proposal(
-        operation="op-1", server="project", tool="deploy", arguments={"svc": "api"}, signature='{"svc": string}'
+        operation="op-1",
+        server="project",
+        tool="deploy",
+        arguments={"svc": "api"},
+        signature='{"svc": string}',
     )
     assert question == Question(
         reason="tool_call",

@@ -8,7 +8,12 @@ from app.core.tool_view import tool_view
 
 @pytest.mark.spec("actions")
 def test_a_view_has_what_calls_and_lists_need() -> None:
-    schema = {"type": "object", "properties": {"b": {"type": "string"}, "a": {}}, "required": ["b"], "x-own": 1}
+    schema = {
+        "type": "object",
+        "properties": {"b": {"type": "string"}, "a": {}},
+        "required": ["b"],
+        "x-own": 1,
+    }
     output = {"type": "array"}
     view = tool_view(
         orjson.dumps({"name": "t", "description": "d", "inputSchema": schema, "outputSchema": output})

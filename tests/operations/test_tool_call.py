@@ -1,6 +1,7 @@
 """Tool calls: found, validated, proposed, sent once, and what comes of every answer."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
@@ -47,11 +48,11 @@ CATALOG = catalog(
     ]
 )
 READ = {"p": {"read": ["echo", "table"]}}
-TEXT = {"type": "text", "text": "hi"}
+TEXT: Any = {"type": "text", "text": "hi"}
 
 
-def peers(catalogs: Mapping[str, ServerCatalog] | None = None, **settings: str) -> Any:
-    return operations_house(catalogs or {"p": CATALOG}, definitions=READ, environment=settings)
+def peers(**settings: str) -> AbstractAsyncContextManager[OperationsHouse]:
+    return operations_house({"p": CATALOG}, definitions=READ, environment=settings)
 
 
 async def begin(
@@ -61,7 +62,9 @@ async def begin(
     return await call(house.board, "p", tool, given, observe=house.events.append, **options)
 
 
-async def ends_in(house: OperationsHouse, expected: type[Problem], answer: Any, tool: str = "echo") -> Problem:
+async def ends_in(
+    house: OperationsHouse, expected: type[Problem], answer: Any, tool: str = "echo"
+) -> Problem:
     """Answer the one request of a call so, and return the Problem it ends in."""
     problems: list[Problem] = []
 
@@ -86,7 +89,7 @@ async def test_a_read_tool_is_called_at_once_and_its_result_comes_back_as_it_was
         ended: list[Settled | Waiting] = []
 
         async def caller() -> None:
-            ended.append(await begin(house, arguments={"text": "hi", "n": None or 3}))
+            ended.append(await begin(house, arguments={"text": "hi", "n": 3}))
 
         group.start_soon(caller)
         await anyio.wait_all_tasks_blocked()
@@ -155,7 +158,12 @@ async def test_arguments_that_break_the_schema_send_nothing_and_leave_nothing() 
         errors: Any = raised.value.facts["errors"]
         assert sorted(error["pointer"] for error in errors) == ["/n", "/text"]
         assert raised.value.outcome is Outcome.NOT_SENT
-        assert (house.peer.requests, house.events, house.state("operations"), house.leases()) == ([], [], {}, ())
+        assert (house.peer.requests, house.events, house.state("operations"), house.leases()) == (
+            [],
+            [],
+            {},
+            (),
+        )
 
 
 @pytest.mark.spec("calls")
@@ -353,7 +361,9 @@ async def test_consent_for_a_server_that_is_gone_is_a_change_too() -> None:
 @pytest.mark.spec("limits")
 async def test_the_result_limit_counts_the_bytes_of_the_answer() -> None:
     async with peers(PLURNK_MAX_RESULT="200") as house:
-        house.peer.automatic = lambda request: request.result({"content": [{"type": "text", "text": "x" * 300}]})
+        house.peer.automatic = lambda request: request.result(
+            {"content": [{"type": "text", "text": "x" * 300}]}
+        )
         with pytest.raises(Problem) as raised:
             await begin(house)
         assert raised.value.code == "result-too-large"

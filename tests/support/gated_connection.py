@@ -1,4 +1,4 @@
-"""A peer at the Connection port whose every answer waits until the test gives it, and the connector that opens it."""
+"""Peers at the Connection port whose every answer waits until the test gives it, and what opens them."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -107,7 +107,10 @@ class GatedConnector:
         self.on_change: Callable[[Connection], None] | None = None
 
     async def open(
-        self, target: Target, group: TaskGroup, on_change: Callable[[Connection], None]
+        self,
+        target: Target,
+        group: TaskGroup,  # noqa: ARG002 a gated connection has no task
+        on_change: Callable[[Connection], None],
     ) -> GatedConnection:
         """Return a connection, or raise ``refusal``."""
         if self.refusal is not None:

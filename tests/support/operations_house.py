@@ -1,6 +1,6 @@
-"""A workspace, its board and gated peers, as the daemon wires them; only the peers answer when the test says so."""
+"""A workspace, its board and gated peers, wired as the daemon does; peers answer when the test says so."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +50,6 @@ class OperationsHouse:
         """Return the operations that keep the server busy."""
         return self.workspace.gate(server).operations
 
-
     async def replace(self, name: str, catalog: ServerCatalog, members: Mapping[str, Any]) -> None:
         """Replace the server by one of this catalog and definition, as ``workspace.mcp.replace`` does."""
         self.connector.catalogs[name] = catalog
@@ -60,7 +59,9 @@ class OperationsHouse:
         """Detach the server."""
         await self.change(name, None, Write(Detached()))
 
-    async def change(self, name: str, definition: StdioDefinition | HttpDefinition | None, write: Write) -> None:
+    async def change(
+        self, name: str, definition: StdioDefinition | HttpDefinition | None, write: Write
+    ) -> None:
         """Run the change protocol."""
         seen = self.workspace.generation(name)
         change = Change(
@@ -82,7 +83,7 @@ async def operations_house(
     definitions: Mapping[str, Mapping[str, Any]] | None = None,
     kept_s: float = 600.0,
     is_hydrated: bool = True,
-) -> AsyncIterator[OperationsHouse]:
+) -> AsyncGenerator[OperationsHouse]:
     """Run a manager with one workspace whose service defaults are servers of these catalogs.
 
     ``definitions`` gives members of a server's definition, for example ``read``.
@@ -92,7 +93,7 @@ async def operations_house(
     connector, store = GatedConnector(dict(catalogs)), MemoryStore()
     manager = WorkspaceManager(settings=settings, defaults=defaults, store=store, connector=connector)
     async with anyio.create_task_group() as group:
-        await group.start(lambda *, task_status: manager.run(task_status=task_status))
+        await group.start(manager.run)
         boards = Boards(settings, kept_s=kept_s)
         workspace = manager.workspace("w")
         if is_hydrated:

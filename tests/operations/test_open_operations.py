@@ -1,0 +1,235 @@
+"""Operations under any order of answers, decisions, cancels, timeouts, disconnects: one end, nothing left."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.core.answers import AnswerLost, AnswerMalformed, HttpRefusal, RemoteError, RequestNotSent, Result
+from app.core.events import RunEvent, ToolCallEnded, ToolCallStarted
+from app.core.interrupts import ResumeEntry
+from app.core.operation_problems import (
+    AnswerInvalid,
+    InterruptConflict,
+    InterruptExpired,
+    OperationNotFound,
+)
+from app.core.problem import Problem, Stage
+from app.core.problems import TooMany
+from app.operations.board import Settled, Waiting, Working
+from app.operations.tool_call import call
+from tests.support.gated_connection import catalog, tool_entry
+from tests.support.operations_house import OperationsHouse, operations_house
+
+CATALOG = catalog([tool_entry("get"), tool_entry("put")])
+GOOD: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
+ANSWERS: dict[str, Any] = {
+    "result": Result(GOOD, len(orjson.dumps(GOOD))),
+    "tool error": Result({**GOOD, "isError": True}, 80),
+    "malformed": Result({"content": None}, 20),
+    "too large": Result(GOOD, 10**9),
+    "input": Result({"resultType": "input_required", "inputRequests": {}}, 60),
+    "error": RemoteError(-32603, "no"),
+    "refusal": HttpRefusal(503),
+    "lost": AnswerLost("it died"),
+    "garbage": AnswerMalformed("not JSON"),
+    "not sent": RequestNotSent("no child"),
+}
+DECISIONS: dict[str, tuple[Any, ...]] = {
+    "accept": ("resolved", {"decision": "accept"}),
+    "reject": ("resolved", {"decision": "reject"}),
+    "cancelled": ("cancelled",),
+    "unfit": ("resolved", {"decision": 1}),
+}
+
+
+@dataclass
+class Client:
+    """One run or REST request, and what it got."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    got: Any = None
+    is_done: bool = False
+    events: list[RunEvent] = field(default_factory=list[RunEvent])
+
+
+@dataclass
+class World:
+    """The house, everybody who ever asked anything of it, and the end of each operation as first seen."""
+
+    house: OperationsHouse
+    start: Callable[..., Any]
+    clients: list[Client] = field(default_factory=list[Client])
+    interrupts: list[str] = field(default_factory=list[str])
+    operations: list[str] = field(default_factory=list[str])
+    ends: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    async def run(self, client: Client, work: Callable[[], Any]) -> None:
+        """Be the task of a client's request."""
+        try:
+            with client.scope:
+                client.got = await work()
+        except Problem as problem:
+            client.got = problem.document(Stage.OPERATION)
+        client.is_done = True
+
+    def client(self, work: Callable[[Client], Callable[[], Any]]) -> None:
+        """Start a client's request."""
+        client = Client()
+        self.clients.append(client)
+        self.start(self.run, client, work(client))
+
+    def note(self) -> None:
+        """Remember which operations and interrupts there are, and see that no end ever changes."""
+        for interrupt in self.house.board.open_interrupts():
+            if interrupt.id not in self.interrupts:
+                self.interrupts.append(interrupt.id)
+        for operation in self.house.state("operations"):
+            if operation not in self.operations:
+                self.operations.append(operation)
+        for operation in self.operations:
+            end = self.end_of(operation)
+            if end is not None:
+                assert self.ends.setdefault(operation, end) == end
+
+    def end_of(self, operation: str) -> Any:
+        """Return how it ended, or None while it is open."""
+        try:
+            standing = self.house.board.result_of(operation)
+        except OperationNotFound:
+            raise
+        except Problem as problem:
+            return problem.document(Stage.OPERATION)
+        return None if isinstance(standing, Waiting | Working) else standing.result
+
+
+def pick(things: list[Any], index: int) -> Any:
+    return things[index % len(things)] if things else None
+
+
+async def perform(  # noqa: C901 a table of commands
+    world: World, command: str, choice: str, index: int
+) -> None:
+    """Do one thing to the world."""
+    house = world.house
+    match command:
+        case "call":
+            tool = "put" if index % 2 else "get"
+            world.client(
+                lambda client: lambda: call(house.board, "p", tool, {}, observe=client.events.append)
+            )
+        case "decide" if world.interrupts:
+            status, *payload = DECISIONS[choice]
+            entry = ResumeEntry(pick(world.interrupts, index), status, *payload)
+            world.client(lambda client: lambda: house.board.resume([entry], observe=client.events.append))
+        case "answer":
+            waiting = [
+                each for each in house.peer.requests if not each._gate.is_set() and not each.is_cancelled
+            ]
+            if waiting:
+                pick(waiting, index).answer(ANSWERS[choice])
+        case "cancel" if world.operations:
+            with suppress(OperationNotFound):
+                house.board.cancel(pick(world.operations, index))
+        case "disconnect" if world.clients:
+            pick(world.clients, index).scope.cancel()
+        case "time out":
+            running = [each for each in house.board._open.all() if each.scope is not None]
+            if running:
+                pick(running, index).scope.deadline = anyio.current_time() - 1
+        case "expire":
+            waiting_ones = [each for each in house.board._open.all() if each.is_waiting]
+            if waiting_ones:
+                pick(waiting_ones, index).due = anyio.current_time()
+        case _:
+            pass
+
+
+COMMANDS = ["call", "decide", "answer"] * 2 + ["cancel", "disconnect", "time out", "expire"]
+
+
+@st.composite
+def commands(draw: st.DrawFn) -> tuple[str, str, int, bool]:
+    command = draw(st.sampled_from(COMMANDS))
+    choices = {"decide": list(DECISIONS), "answer": list(ANSWERS)}.get(command, [""])
+    return command, draw(st.sampled_from(choices)), draw(st.integers(0, 7)), draw(st.booleans())
+
+
+def require_consistent(world: World) -> None:
+    """See that what is shown, counted and leased is exactly what is open."""
+    house = world.house
+    opened = house.board._open.all()
+    assert set(house.state("operations")) == {each.id for each in opened}
+    assert house.boards.open_count == len(opened)
+    assert set(house.state("interactions")) == {each.id for each in house.board.open_interrupts()}
+    assert set(house.leases()) == {each.id for each in opened if each.scope is not None}
+
+
+def require_nothing_left(world: World) -> None:
+    house = world.house
+    assert house.board._open.all() == ()
+    assert house.board._open._by_interrupt == {}
+    assert (house.state("operations"), house.state("interactions"), house.leases()) == ({}, {}, ())
+    assert (house.boards.open_count, house.workspace._users) == (0, 0)
+    assert all(client.is_done for client in world.clients)
+    assert all(request.is_cancelled or request._gate.is_set() for request in house.peer.requests)
+
+
+def require_one_end(world: World) -> None:
+    """See that every operation ended once, and that every client that heard of an end heard of that one."""
+    assert set(world.ends) == set(world.operations)
+    events = [event for client in world.clients for event in client.events]
+    for operation in world.operations:
+        started = [
+            each for each in events if isinstance(each, ToolCallStarted) and each.operation == operation
+        ]
+        assert len(started) == 1
+        results = [each for each in events if isinstance(each, ToolCallEnded) and each.operation == operation]
+        end = world.ends[operation]
+        assert all(each == results[0] for each in results)
+        if "content" not in end:
+            assert results == []
+    told = [client.got.result for client in world.clients if isinstance(client.got, Settled)]
+    assert all(result in world.ends.values() for result in told)
+
+
+HARMLESS = {each.code for each in (AnswerInvalid, InterruptConflict, InterruptExpired, TooMany)}
+
+
+@pytest.mark.spec("calls")
+@settings(max_examples=150, deadline=None)
+@given(steps=st.lists(commands(), max_size=25))
+def test_every_operation_ends_once_and_leaves_nothing(steps: list[tuple[str, str, int, bool]]) -> None:
+    async def main() -> None:
+        definitions = {"p": {"read": ["get"]}}
+        environment = {"PLURNK_MAX_WORKSPACE_OPERATIONS": "4"}
+        async with (
+            operations_house({"p": CATALOG}, definitions=definitions, environment=environment) as house,
+            anyio.create_task_group() as group,
+        ):
+            world = World(house, group.start_soon)
+            for command, choice, index, is_awaited in steps:
+                await perform(world, command, choice, index)
+                if is_awaited:
+                    await anyio.wait_all_tasks_blocked()
+                    world.note()
+                    require_consistent(world)
+            await anyio.wait_all_tasks_blocked()
+            world.note()
+            for operation in list(house.state("operations")):
+                house.board.cancel(operation)
+            await anyio.wait_all_tasks_blocked()
+            world.note()
+            require_one_end(world)
+            require_nothing_left(world)
+            problems = [client.got["code"] for client in world.clients if isinstance(client.got, dict)]
+            known = {end.get("code") for end in world.ends.values()} | HARMLESS
+            assert set(problems) <= known
+
+    anyio.run(main)
