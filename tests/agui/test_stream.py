@@ -1,0 +1,232 @@
+"""The event stream: order, framing, batches, keep-alive, slow and stalled clients."""
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from app.agui import stream as module
+from app.agui.stream import EventStream
+from app.doors.asgi import Message
+
+pytestmark = pytest.mark.spec("agui")
+
+
+class Wire:
+    """Takes what is sent; ``hold`` makes it slow."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.open = anyio.Event()
+        self.open.set()
+        self.asked = anyio.Event()
+
+    def hold(self) -> None:
+        self.open = anyio.Event()
+        self.asked = anyio.Event()
+
+    async def send(self, message: Message) -> None:
+        self.asked.set()
+        await self.open.wait()
+        self.messages.append(message)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.messages)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.messages[-1].get("more_body") is False
+
+
+def ignore() -> None:
+    return
+
+
+def stream(wire: Wire, *, snapshot: bytes = b"snapshot", on_stall: Callable[[], None] = ignore) -> EventStream:
+    return EventStream(wire.send, resynchronise=lambda: snapshot, on_stall=on_stall)
+
+
+async def test_a_short_run_is_head_and_first_events_then_the_rest_at_once() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1", b"2")
+    run.emit(b"3")
+    run.emit_delta(b"4")
+    await run.finish(b"5", b"6")
+    head, *bodies = wire.messages
+    assert head["status"] == 200
+    assert dict(head["headers"]) == {
+        b"content-type": b"text/event-stream; charset=utf-8",
+        b"cache-control": b"no-cache, no-transform",
+        b"x-accel-buffering": b"no",
+    }
+    assert [each["body"] for each in bodies] == [
+        b"data: 1\n\ndata: 2\n\n",
+        b"data: 3\n\ndata: 4\n\ndata: 5\n\ndata: 6\n\n",
+    ]
+    assert wire.is_complete
+
+
+async def test_what_is_emitted_while_the_head_is_sent_comes_after_the_first_events() -> None:
+    wire = Wire()
+    run = stream(wire)
+    wire.hold()
+    async with anyio.create_task_group() as group:
+        group.start_soon(run.start, b"1")
+        await wire.asked.wait()
+        run.emit(b"2")
+        wire.open.set()
+    await run.finish(b"3")
+    assert wire.body == b"data: 1\n\ndata: 2\n\ndata: 3\n\n"
+
+
+async def test_the_writer_writes_while_the_run_goes_on_and_leaves_at_the_end() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.write)
+            for event in (b"2", b"3"):
+                await anyio.wait_all_tasks_blocked()
+                run.emit(event)
+            await anyio.wait_all_tasks_blocked()
+            assert wire.body.endswith(b"data: 3\n\n")
+            assert not wire.is_complete
+            await run.finish(b"4")
+    assert wire.body == b"data: 1\n\ndata: 2\n\ndata: 3\n\ndata: 4\n\n"
+    assert wire.is_complete
+
+
+async def test_the_end_waits_for_a_writer_in_the_middle_of_a_chunk() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.write)
+            await anyio.wait_all_tasks_blocked()
+            wire.hold()
+            run.emit(b"2")
+            await wire.asked.wait()
+            run.emit(b"3")
+            group.start_soon(run.finish, b"4")
+            await anyio.wait_all_tasks_blocked()
+            wire.open.set()
+    assert wire.body == b"data: 1\n\ndata: 2\n\ndata: 3\n\ndata: 4\n\n"
+
+
+async def test_a_silent_run_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.01)
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.write)
+            while wire.body.count(b": keep-alive\n\n") < 2:
+                await anyio.sleep(0.001)
+            await run.finish(b"2")
+    assert wire.body.startswith(b"data: 1\n\n: keep-alive\n\n")
+    assert wire.body.endswith(b"data: 2\n\n")
+
+
+def test_keep_alive_is_fifteen_seconds() -> None:
+    assert module.KEEP_ALIVE_S == 15.0
+
+
+async def test_nothing_is_taken_up_after_the_end() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    await run.finish(b"2")
+    run.emit(b"3")
+    run.emit_delta(b"4")
+    await run.write()
+    assert wire.body == b"data: 1\n\ndata: 2\n\n"
+
+
+async def test_a_slow_client_loses_progress_and_gets_one_snapshot_for_the_changes_it_missed() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    big = b"x" * module.BEHIND
+    run.emit(big)
+    assert not run.emit_progress(b"progress")
+    run.emit_delta(b"delta")
+    run.emit(b"result")
+    run.emit_delta(b"another delta")
+    await run.finish(b"end")
+    assert wire.body == b"data: 1\n\ndata: " + big + b"\n\ndata: result\n\ndata: snapshot\n\ndata: end\n\n"
+
+
+async def test_a_client_that_caught_up_gets_changes_again() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    run.emit(b"x" * module.BEHIND)
+    run.emit_delta(b"missed")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.write)
+            await anyio.wait_all_tasks_blocked()
+            assert run.emit_progress(b"progress")
+            run.emit_delta(b"delta")
+            await run.finish(b"end")
+    assert wire.body.endswith(b"data: snapshot\n\ndata: progress\n\ndata: delta\n\ndata: end\n\n")
+
+
+async def test_what_waits_for_a_client_that_reads_nothing_stays_bounded() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    wire.hold()
+    news = b"x" * 1000
+    for _ in range(10_000):
+        run.emit_progress(news)
+        run.emit_delta(news)
+    wire.open.set()
+    await run.finish(b"end")
+    assert len(wire.body) < module.BEHIND + 4 * len(news)
+
+
+async def test_a_big_event_leaves_in_chunks_and_arrives_whole() -> None:
+    wire = Wire()
+    run = stream(wire)
+    big = bytes(range(97, 123)) * (module.CHUNK // 10)
+    await run.start(b"1")
+    await run.finish(big)
+    assert wire.body == b"data: 1\n\ndata: " + big + b"\n\n"
+    assert max(len(each.get("body", b"")) for each in wire.messages) == module.CHUNK
+    assert [each["more_body"] for each in wire.messages[2:]] == [True, True, False]
+
+
+@pytest.mark.parametrize("has_writer", [True, False])
+async def test_a_client_that_takes_nothing_for_long_is_gone(
+    has_writer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 0.01)
+    wire, stalled = Wire(), anyio.Event()
+    run = stream(wire, on_stall=stalled.set)
+    await run.start(b"1")
+    wire.hold()
+    run.emit(b"2")
+    with anyio.fail_after(5):
+        if has_writer:
+            await run.write()
+        await run.finish(b"3")
+    assert stalled.is_set()
+    assert wire.body == b"data: 1\n\n"
+
+
+async def test_an_abandoned_stream_lets_its_writer_leave() -> None:
+    wire = Wire()
+    run = stream(wire)
+    await run.start(b"1")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.write)
+            await anyio.wait_all_tasks_blocked()
+            run.abandon()
+    assert not wire.is_complete

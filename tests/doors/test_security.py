@@ -1,0 +1,189 @@
+"""The gate before every route, on a loopback port: Host, Origin and CORS, the bearer token."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from app.doors.asgi import Receive, Scope, Send, send_whole
+from app.doors.security import Gate, principal_of
+from app.settings import Settings
+from app.tokens import Tokens
+from tests.support.loopback import Loopback, served
+
+pytestmark = pytest.mark.spec("security")
+
+TOKEN = "operator-token-0123456789"
+ORIGIN = "https://app.example"
+TOKENS = Tokens(TOKEN)
+
+
+class Behind:
+    """Says who came through."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.paths.append(scope["path"])
+        principal = scope["state"].get("principal")
+        workspace = None if principal is None else principal_of(scope).workspace or "*"
+        await send_whole(send, 200, orjson.dumps({"workspace": workspace}))
+
+
+@asynccontextmanager
+async def gate(tokens: Tokens = TOKENS, **settings: Any) -> AsyncIterator[tuple[Loopback, Behind]]:
+    behind = Behind()
+    async with served(Gate(behind, settings=Settings(**settings), tokens=tokens)) as loopback:
+        yield loopback, behind
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize(
+    "headers, workspace",
+    [
+        (bearer(), "*"),
+        ({"Authorization": f"bearer {TOKEN}"}, "*"),
+        (bearer(TOKENS.for_workspace("w1")), "w1"),
+    ],
+    ids=["operator", "lower-case scheme", "workspace"],
+)
+async def test_a_good_token_comes_in_as_who_it_is(headers: dict[str, str], workspace: str) -> None:
+    async with gate() as (loopback, _), loopback.client(**headers) as client:
+        answer = await client.post("/v1/anything")
+    assert (answer.status_code, answer.json()) == (200, {"workspace": workspace})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        bearer("wrong"),
+        bearer(TOKEN + "x"),
+        bearer(TOKEN.upper()),
+        {"Authorization": TOKEN},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Bearer"},
+        bearer(TOKENS.for_workspace("w1").replace(".w1.", ".w2.")),
+    ],
+)
+async def test_nothing_else_comes_in(headers: dict[str, str]) -> None:
+    paths = ["/", "/agui", "/v1/workspaces", "/openapi.json", "/nowhere", "/healthz/x"]
+    async with gate() as (loopback, behind), loopback.client(**headers) as client:
+        answers = [await client.get(path) for path in paths]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert behind.paths == []
+
+
+async def test_two_authorization_headers_are_none() -> None:
+    request = f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAuthorization: Bearer x\r\n"
+    async with gate() as (loopback, _):
+        answer = await loopback.raw(f"{request}Connection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_health_needs_no_token_but_a_good_host(path: str) -> None:
+    async with gate() as (loopback, _), loopback.client() as client:
+        assert (await client.get(path)).status_code == 200
+        refused = await client.get(path, headers={"Host": "evil.example"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "host-refused")
+
+
+async def test_an_open_daemon_takes_everybody_for_the_operator() -> None:
+    async with gate(Tokens(None)) as (loopback, _), loopback.client() as client:
+        assert (await client.get("/")).json() == {"workspace": "*"}
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:3044", "localhost.evil.example"])
+async def test_a_foreign_host_is_refused_before_the_token_is_looked_at(host: str) -> None:
+    async with gate() as (loopback, behind), loopback.client(**bearer()) as client:
+        answer = await client.post("/", headers={"Host": host})
+    assert (answer.status_code, answer.json()["code"]) == (403, "host-refused")
+    assert behind.paths == []
+
+
+@pytest.mark.parametrize(
+    "hosts", [b"", b"Host: localhost\r\nHost: localhost\r\n", b"Host:\r\n"], ids=["none", "two", "empty"]
+)
+async def test_a_request_needs_exactly_one_host(hosts: bytes) -> None:
+    async with gate() as (loopback, _):
+        answer = await loopback.raw(b"GET /healthz HTTP/1.1\r\n" + hosts + b"Connection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403 ")
+
+
+@pytest.mark.parametrize("origin", ["null", "http://evil.example", "http://127.0.0.1:3044", "not an origin", ""])
+async def test_a_foreign_origin_is_refused_and_never_reflected(origin: str) -> None:
+    async with gate(allowed_origins=(ORIGIN,)) as (loopback, behind), loopback.client(**bearer()) as client:
+        answer = await client.post("/", headers={"Origin": origin})
+        preflight = await client.request(
+            "OPTIONS", "/", headers={"Origin": origin, "Access-Control-Request-Method": "POST"}
+        )
+    for each in (answer, preflight):
+        assert (each.status_code, each.json()["code"]) == (403, "origin-refused")
+        assert not [name for name in each.headers if name.startswith("access-control")]
+    assert behind.paths == []
+
+
+async def test_a_request_without_an_origin_gets_no_cors() -> None:
+    async with gate(allowed_origins=(ORIGIN,)) as (loopback, _), loopback.client(**bearer()) as client:
+        answer = await client.get("/")
+    assert not [name for name in answer.headers if name.startswith("access-control") or name == "vary"]
+
+
+async def test_an_allowed_origin_may_ask_without_a_token_and_come_in_with_one() -> None:
+    origin = {"Origin": ORIGIN}
+    asked = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    async with gate(allowed_origins=(ORIGIN,)) as (loopback, behind), loopback.client() as client:
+        preflight = await client.request("OPTIONS", "/agui", headers=asked)
+        refused = await client.post("/agui", headers=origin)
+        answer = await client.post("/agui", headers={**origin, **bearer()})
+    assert (preflight.status_code, preflight.content) == (204, b"")
+    assert preflight.headers["access-control-allow-headers"] == "authorization, content-type, accept"
+    assert preflight.headers["access-control-allow-methods"] == "GET, POST, PUT, DELETE"
+    assert "access-control-allow-credentials" not in preflight.headers
+    assert "access-control-allow-private-network" not in preflight.headers
+    assert [preflight.status_code, refused.status_code, answer.status_code] == [204, 401, 200]
+    for each in (preflight, refused, answer):
+        assert (each.headers["access-control-allow-origin"], each.headers["vary"]) == (ORIGIN, "origin")
+    assert behind.paths == ["/agui"]
+
+
+async def test_an_allowed_origin_on_a_public_page_may_reach_the_private_network() -> None:
+    headers = {
+        "Origin": ORIGIN,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Private-Network": "true",
+    }
+    async with gate(allowed_origins=(ORIGIN,)) as (loopback, _), loopback.client() as client:
+        answer = await client.request("OPTIONS", "/", headers=headers)
+    assert answer.headers["access-control-allow-private-network"] == "true"
+
+
+@pytest.mark.parametrize("name", ["a%2fb", "a%2Fb", "a%5cb", "a%00b", "%2e%2e%2fworkspaces"])
+async def test_an_encoded_separator_is_no_separator(name: str) -> None:
+    async with gate() as (loopback, behind), loopback.client(**bearer()) as client:
+        answer = await client.get(f"/v1/workspaces/{name}/servers")
+    assert (answer.status_code, answer.json()["type"]) == (404, "about:blank")
+    assert behind.paths == []
+
+
+async def test_a_websocket_is_closed() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    await Gate(Behind(), settings=Settings(), tokens=TOKENS)({"type": "websocket", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]

@@ -1,0 +1,55 @@
+"""An ASGI application on a loopback port, as the daemon serves it: an in-process client would hide how it streams."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx2
+import uvicorn
+
+
+@dataclass(frozen=True, slots=True)
+class Loopback:
+    """Where the application is served."""
+
+    port: int
+    server: uvicorn.Server
+
+    @property
+    def url(self) -> str:
+        """Its base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, **headers: str) -> httpx2.AsyncClient:
+        """Return a client that sends these headers."""
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=20, trust_env=False)
+
+    async def raw(self, request: bytes) -> bytes:
+        """Return all that comes back for these bytes until the server closes the connection."""
+        async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+            await stream.send(request)
+            received = b""
+            with anyio.fail_after(20):
+                async for chunk in stream:
+                    received += chunk
+            return received
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[Loopback]:
+    """Serve the application inside the block."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, ws="none")
+        config.timeout_graceful_shutdown = 5
+        server = uvicorn.Server(config)
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [listening])
+            try:
+                yield Loopback(listening.getsockname()[1], server)
+            finally:
+                server.should_exit = True
