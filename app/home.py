@@ -166,13 +166,15 @@ class Home:
                 descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             except FileNotFoundError:
                 return None
-            with os.fdopen(descriptor, "rb") as opened:
+            try:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
                     raise self._refused(f"has a '{file.name}' that is not a plain file of this user")
                 if stat.S_IMODE(found.st_mode) != _PRIVATE_FILE:
                     os.fchmod(descriptor, _PRIVATE_FILE)
-                content = opened.read(_SMALL_FILE + 1)
+                content = os.read(descriptor, _SMALL_FILE + 1)
+            finally:
+                os.close(descriptor)
         if len(content) > _SMALL_FILE:
             raise self._refused(f"has a '{file.name}' that is too large")
         return content
@@ -248,7 +250,7 @@ class Home:
         try:
             yield
         except OSError as error:
-            where = f" at '{Path(os.fsdecode(error.filename)).name}'" if error.filename else ""
+            where = f" at '{Path(error.filename).name}'" if isinstance(error.filename, str) else ""
             raise self._refused(f"cannot be used ({error.strerror}{where})") from error
 
     def _refused(self, what: str) -> HomeRefused:

@@ -23,6 +23,11 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
+def begin(connection: Connection) -> None:
+    """Start the transaction, which the driver does not do by itself."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
 def run_on_file() -> None:
     """Run them on the file that the command line names."""
     path = context.get_x_argument(as_dictionary=True).get("database")
@@ -30,7 +35,7 @@ def run_on_file() -> None:
         raise SystemExit("Name the database file: alembic -x database=FILE …; --sql is not supported.")
     with closing(sqlite3.connect(path, isolation_level=None)) as driver_connection:
         engine = create_engine("sqlite://", creator=lambda: driver_connection, poolclass=StaticPool)
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        event.listen(engine, "begin", begin)
         with engine.begin() as connection:
             run(connection)
 

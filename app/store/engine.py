@@ -5,14 +5,15 @@ of in its busy handler, which is unfair and sleeps. A reader never waits for a w
 have a connection of their own, which cannot write. Each connection is one thread; two threads are all the
 store ever has.
 
-Waiting is bounded: ``TURN`` for one's turn, then ``BUSY`` for a lock that another process holds, so a write
-ends within the sum of the two. Once a write has its turn it is shielded and ends on its own; a cancelled
+Waiting is bounded (``Waits``): for one's turn, then for a lock that another process holds, so a write ends
+within the sum of the two. Once a write has its turn it is shielded and ends on its own; a cancelled
 caller therefore meets either the whole write or nothing. Cancelling the task natively, past the shield, costs
 the connection: the pool throws it away with its transaction, unless the commit was already under way.
 """
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -26,22 +27,26 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app.core.problems import StoreUnavailable
-from app.store.failures import LOCKED, is_busy, unavailable
+from app.store.failures import is_busy, unavailable
 
 BUSY = timedelta(seconds=5)
-"""How long SQLite waits for another process before ``StoreUnavailable``."""
-TURN = timedelta(seconds=5)
-"""How long a write waits for the writes before it."""
-READ_TURN = timedelta(seconds=30)
-"""How long a read waits for the reads before it: a whole daemon's workspaces may be read at once."""
+"""How long SQLite waits for a lock that another process holds."""
 
-PRAGMAS = (
-    f"PRAGMA busy_timeout={int(BUSY.total_seconds() * 1000)}",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA trusted_schema=OFF",
-)
+PRAGMAS = ("PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON", "PRAGMA trusted_schema=OFF")
 """Of every connection; ``journal_mode=WAL`` is a property of the file and set by ``migrate``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long who waits before ``StoreUnavailable``."""
+
+    busy: timedelta = BUSY
+    """For another process."""
+    write_turn: timedelta = timedelta(seconds=5)
+    """For the writes before one's own."""
+    read_turn: timedelta = timedelta(seconds=30)
+    """For the reads before one's own: the workspaces of a whole daemon may be read at once."""
+
 
 T = TypeVar("T")
 
@@ -49,9 +54,14 @@ T = TypeVar("T")
 class Database:
     """An open database; ``close`` it."""
 
-    def __init__(self, path: Path) -> None:
-        self._writer = _engine(path, begin="BEGIN IMMEDIATE", pragmas=PRAGMAS)
-        self._reader = _engine(path, begin=None, pragmas=(*PRAGMAS, "PRAGMA query_only=ON"))
+    def __init__(self, path: Path, waits: Waits | None = None) -> None:
+        self._path = path
+        self._waits = waits or Waits()
+        self._writer = _engine(path, begin="BEGIN IMMEDIATE", pragmas=PRAGMAS, busy=self._waits.busy)
+        self._reader = _engine(
+            path, begin=None, pragmas=(*PRAGMAS, "PRAGMA query_only=ON"), busy=self._waits.busy
+        )
+        self._file = _identity(path)
         self._writing = anyio.Lock()
         self._reading = anyio.Lock()
         self._is_closed = False
@@ -62,7 +72,8 @@ class Database:
         Raises:
             StoreUnavailable: nothing was written.
         """
-        async with self._turn(self._writing, TURN):
+        async with self._turn(self._writing, self._waits.write_turn):
+            self._require_in_place()
             with anyio.CancelScope(shield=True):
                 return await _transaction(self._writer, work)
         raise AssertionError("a shield swallows nothing")
@@ -73,7 +84,7 @@ class Database:
         Raises:
             StoreUnavailable: it could not be read.
         """
-        async with self._turn(self._reading, READ_TURN):
+        async with self._turn(self._reading, self._waits.read_turn):
             return await _transaction(self._reader, work)
 
     async def close(self) -> None:
@@ -83,6 +94,11 @@ class Database:
             async with self._writing, self._reading:
                 await self._writer.dispose()
                 await self._reader.dispose()
+
+    def _require_in_place(self) -> None:
+        """Raise where the file was removed or replaced: SQLite would go on writing into the lost one."""
+        if _identity(self._path) != self._file:
+            raise StoreUnavailable("its file was moved or replaced; restart the daemon")
 
     @asynccontextmanager
     async def _turn(self, lock: anyio.Lock, wait: timedelta) -> AsyncGenerator[None]:
@@ -94,7 +110,7 @@ class Database:
         with anyio.move_on_after(wait.total_seconds()) as waiting:
             await lock.acquire()
         if waiting.cancelled_caught:
-            raise StoreUnavailable(LOCKED)
+            raise StoreUnavailable("what came before takes too long")
         try:
             if self._is_closed:
                 raise StoreUnavailable("it is closed")
@@ -122,11 +138,20 @@ def file_uri(path: Path, options: str) -> str:
     return f"file:{quote(bytes(path))}?{options}"
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what distinguishes the file at the path from any other; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _begin(statement: str, connection: Connection) -> None:
     connection.exec_driver_sql(statement)
 
 
-def _engine(path: Path, *, begin: str | None, pragmas: tuple[str, ...]) -> AsyncEngine:
+def _engine(path: Path, *, begin: str | None, pragmas: tuple[str, ...], busy: timedelta) -> AsyncEngine:
     """Return an engine of one connection whose transactions start with ``begin``, or are none.
 
     ``mode=rw``: a file that vanished is an error instead of a new, empty database. ``isolation_level=None``
@@ -140,9 +165,8 @@ def _engine(path: Path, *, begin: str | None, pragmas: tuple[str, ...]) -> Async
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1,
         max_overflow=0,
-        pool_timeout=BUSY.total_seconds(),
         hide_parameters=True,
-        connect_args={"isolation_level": None},
+        connect_args={"isolation_level": None, "timeout": busy.total_seconds()},
     )
 
     def on_connect(driver_connection: Any, _record: Any) -> None:

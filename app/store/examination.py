@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from app.store.engine import file_uri
@@ -63,13 +64,17 @@ def _examine_once(path: Path) -> Empty | AtRevision:
         if log_sizes["-wal"]:
             raise refuse(path, "is empty or missing beside a log that is not", _MOVE_AWAY)
         return Empty()
-    _require_magic(path, has_journal=bool(log_sizes["-journal"]))
+    _require_header(path, has_log=has_log, has_journal=bool(log_sizes["-journal"]))
     try:
         with _still_copy(path) if has_log else _in_place(path) as uri, closing(_connect(uri)) as connection:
             _require_sound(path, connection)
             return _judge(path, connection)
     except sqlite3.Error as error:
         raise refuse(path, f"is damaged ({error})", _MOVE_AWAY) from error
+    except (
+        UnicodeDecodeError
+    ) as error:  # the driver cannot say what SQLite says about a name that is not text
+        raise refuse(path, "is damaged (a name in it is not text)", _MOVE_AWAY) from error
     except OSError as error:
         raise refuse(
             path, f"cannot be examined ({error.strerror})", "Check its permissions and disk."
@@ -109,19 +114,29 @@ def _signature(path: Path) -> list[tuple[int, int] | None]:
     return seen
 
 
-def _require_magic(path: Path, *, has_journal: bool) -> None:
-    """Raise where the file does not begin as SQLite's do; a rollback journal may bring its header back."""
+def _require_header(path: Path, *, has_log: bool, has_journal: bool) -> None:
+    """Raise where the file does not begin as SQLite's do, or was cut inside a page.
+
+    A rollback journal may bring the header back. SQLite reads a cut page as if zeros followed it, which can
+    look sound; beside a log it may be one that a checkpoint was writing.
+    """
     try:
         with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+            header = file.read(18)
+        size = path.stat().st_size
     except OSError as error:
         raise refuse(path, f"cannot be read ({error.strerror})", "Check its permissions.") from error
-    if magic != _MAGIC and not has_journal:
+    if not header.startswith(_MAGIC) and not has_journal:
         raise refuse(path, "is not an SQLite database", _MOVE_AWAY)
+    page_size = int.from_bytes(header[16:18], "big")
+    if not has_log and size % (65536 if page_size <= 1 else page_size):
+        raise refuse(path, "is cut short", _MOVE_AWAY)
 
 
 def _connect(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+    return connection
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from app.core.problems import StoreUnavailable
 
 LOCKED = "it is locked by another process"
+DAMAGED = "the file is damaged"
 
 _KINDS = {
     "SQLITE_BUSY": LOCKED,
@@ -19,8 +20,8 @@ _KINDS = {
     "SQLITE_FULL": "the disk is full",
     "SQLITE_READONLY": "the file is read-only",
     "SQLITE_IOERR": "reading or writing the file failed",
-    "SQLITE_CORRUPT": "the file is damaged",
-    "SQLITE_NOTADB": "the file is damaged",
+    "SQLITE_CORRUPT": DAMAGED,
+    "SQLITE_NOTADB": DAMAGED,
     "SQLITE_CANTOPEN": "the file cannot be opened",
     "SQLITE_PERM": "the file cannot be opened",
     "SQLITE_NOMEM": "memory is exhausted",
@@ -58,3 +59,6 @@ def unavailable() -> Generator[None]:
         raise StoreUnavailable(kind_of(error.orig)) from error
     except sqlite3.Error as error:
         raise StoreUnavailable(kind_of(error)) from error
+    except UnicodeDecodeError as error:
+        # The driver cannot repeat what SQLite says about a name that is not text.
+        raise StoreUnavailable(DAMAGED) from error

@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from sqlalchemy.pool import StaticPool
 from app import shipped
 from app.store.engine import BUSY, PRAGMAS, file_uri
 from app.store.examination import AtRevision, Empty, examine
-from app.store.failures import LOCKED, kind_of
+from app.store.failures import DAMAGED, LOCKED, kind_of
 from app.store.refusal import refuse
 from app.store.schema import HEAD
 
@@ -32,7 +33,7 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NEWER = "Start the release that wrote it, or a newer one; going back to an older release needs a backup."
 
 
-def bring_to_head(path: Path) -> None:
+def bring_to_head(path: Path, busy: timedelta = BUSY) -> None:
     """Let the file at ``path`` be a sound database at ``HEAD``, in WAL mode, readable by its owner only.
 
     Blocks: call it in a thread.
@@ -46,12 +47,12 @@ def bring_to_head(path: Path) -> None:
         _make_private(path)
         with closing(
             sqlite3.connect(
-                file_uri(path, "mode=rw"), uri=True, isolation_level=None, timeout=BUSY.total_seconds()
+                file_uri(path, "mode=rw"), uri=True, isolation_level=None, timeout=busy.total_seconds()
             )
         ) as connection:
             for pragma in PRAGMAS:
                 connection.execute(pragma)
-            _require_wal(path, connection)
+            _require_wal(path, connection, busy)
             if found == AtRevision(HEAD):
                 _require_writable(connection)
             else:
@@ -108,12 +109,12 @@ def _make_private(path: Path) -> None:
             continue
 
 
-def _require_wal(path: Path, connection: sqlite3.Connection) -> None:
+def _require_wal(path: Path, connection: sqlite3.Connection, busy: timedelta) -> None:
     """Raise where the file cannot be in WAL mode; retry while another process changes its mode.
 
     SQLite does not call the busy handler for this switch, so the wait is ours.
     """
-    deadline = time.monotonic() + BUSY.total_seconds()
+    deadline = time.monotonic() + busy.total_seconds()
     while True:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
@@ -147,5 +148,7 @@ def _refusing(path: Path) -> Generator[None]:
         raise refuse(path, f"cannot be opened: {kind_of(error.orig)}", advice) from error
     except sqlite3.Error as error:
         raise refuse(path, f"cannot be opened: {kind_of(error)}", advice) from error
+    except UnicodeDecodeError as error:
+        raise refuse(path, f"cannot be opened: {DAMAGED}", advice) from error
     except OSError as error:
         raise refuse(path, f"cannot be opened: {error.strerror}", advice) from error

@@ -22,12 +22,13 @@ server_attachments = Table(
     Column("updated_at", Text, nullable=False),
     CheckConstraint(
         "typeof(workspace) = 'text' AND length(workspace) BETWEEN 1 AND 128"
-        " AND workspace NOT GLOB '*[^-A-Za-z0-9._]*' AND workspace NOT GLOB '.*'",
+        " AND workspace NOT GLOB '*[^-A-Za-z0-9._]*' AND workspace NOT GLOB '.*'"
+        " AND instr(workspace, char(0)) = 0",
         name="workspace_is_a_name",
     ),
     CheckConstraint(
         "typeof(name) = 'text' AND length(name) BETWEEN 1 AND 64"
-        " AND name GLOB '[a-z]*' AND name NOT GLOB '*[^-a-z0-9]*'",
+        " AND name GLOB '[a-z]*' AND name NOT GLOB '*[^-a-z0-9]*' AND instr(name, char(0)) = 0",
         name="name_is_a_server_name",
     ),
     CheckConstraint(

@@ -10,7 +10,7 @@ import anyio.to_thread
 from app.core.attachments import AttachmentRecord
 from app.core.audit import AuditRow
 from app.store import attachments, audit
-from app.store.engine import Database
+from app.store.engine import Database, Waits
 from app.store.migrate import bring_to_head
 from app.store.refusal import database_path
 
@@ -75,7 +75,7 @@ class SqlStore:
 
 @asynccontextmanager
 async def open_store(
-    location: str | Path, *, clock: Callable[[], datetime] = utc_now
+    location: str | Path, *, clock: Callable[[], datetime] = utc_now, waits: Waits | None = None
 ) -> AsyncGenerator[SqlStore]:
     """Open the database at a path or a ``PLURNK_DATABASE_URL``, migrated; closed however the block ends.
 
@@ -84,8 +84,9 @@ async def open_store(
         touched.
     """
     path = database_path(location)
-    await anyio.to_thread.run_sync(bring_to_head, path)
-    database = Database(path)
+    waits = waits or Waits()
+    await anyio.to_thread.run_sync(bring_to_head, path, waits.busy)
+    database = Database(path, waits)
     try:
         yield SqlStore(database, clock)
     finally:

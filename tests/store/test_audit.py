@@ -1,0 +1,87 @@
+"""The audit table is append-only and forgets after 90 days. SPEC §observe."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import IntegrityError
+
+from app.core.audit import AuditRow
+from app.store.audit import KEPT, append, rows
+from app.store.migrate import bring_to_head
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def row(at: datetime, *, workspace: str = "w", outcome: str = "ok") -> AuditRow:
+    return AuditRow(at, "operator", workspace, "workspace.mcp.attach", "s", outcome)
+
+
+@pytest.fixture
+def connection(path: Path) -> Iterator[Connection]:
+    """Open a migrated database, trigger and all."""
+    bring_to_head(path)
+    engine = create_engine(f"sqlite:///{path.rename(path.parent.parent / 'plain.db')}")
+    with engine.connect() as opened:
+        yield opened
+    engine.dispose()
+
+
+@pytest.mark.spec("observe")
+def test_rows_come_back_whole_and_newest_first(connection: Connection) -> None:
+    written = [
+        row(NOW),
+        row(NOW, outcome="server-exists"),
+        AuditRow(NOW + timedelta(microseconds=1), "workspace", "v", "workspace.mcp.list", None, "pending"),
+        row(NOW - timedelta(days=1)),
+    ]
+    for entry in written:
+        append(connection, entry)
+    assert rows(connection, limit=10, workspace=None) == [written[2], written[1], written[0], written[3]]
+
+
+@pytest.mark.spec("observe")
+def test_rows_can_be_limited_and_asked_of_one_workspace(connection: Connection) -> None:
+    for number in range(5):
+        append(connection, row(NOW + timedelta(seconds=number), workspace="wv"[number % 2]))
+    assert rows(connection, limit=2, workspace="w") == [
+        row(NOW + timedelta(seconds=4)),
+        row(NOW + timedelta(seconds=2)),
+    ]
+
+
+@pytest.mark.spec("observe")
+def test_a_new_row_forgets_those_older_than_90_days_and_no_others(connection: Connection) -> None:
+    kept, forgotten = row(NOW - KEPT), row(NOW - KEPT - timedelta(microseconds=1))
+    append(connection, forgotten)
+    append(connection, kept)
+    append(connection, row(NOW))
+    assert timedelta(days=90) == KEPT
+    assert rows(connection, limit=10, workspace=None) == [row(NOW), kept]
+
+
+@pytest.mark.spec("observe")
+def test_a_row_cannot_be_changed(connection: Connection) -> None:
+    append(connection, row(NOW))
+    with pytest.raises(IntegrityError, match="append-only"):
+        connection.exec_driver_sql("UPDATE audit SET outcome = 'ok'")
+
+
+@pytest.mark.spec("observe")
+@pytest.mark.parametrize("actor, at", [("somebody", "2026-11-30T00:00:00.000000Z"), ("operator", "today")])
+def test_a_row_of_nobody_or_of_no_time_is_not_let_in(connection: Connection, actor: str, at: str) -> None:
+    with pytest.raises(IntegrityError):
+        connection.exec_driver_sql(
+            "INSERT INTO audit (at, actor, workspace, kind, outcome) VALUES (?, ?, 'w', 'k', 'ok')",
+            (at, actor),
+        )
+
+
+@pytest.mark.spec("observe")
+def test_forgetting_looks_rows_up_by_their_time(connection: Connection) -> None:
+    plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN DELETE FROM audit WHERE at < 'x'").all()
+    assert [
+        "USING COVERING INDEX audit_at" in str(step) or "USING INDEX audit_at" in str(step) for step in plan
+    ] == [True]

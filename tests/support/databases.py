@@ -1,0 +1,56 @@
+"""Looking at a database file from outside, and processes that die while they work on one."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """Return every file beside the database, by name."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+
+
+def query(path: Path, sql: str) -> list[Any]:
+    """Return the rows that another process would see."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def in_child(work: Callable[[], None], *, die_at_statement: int | None = None) -> int:
+    """Return how a forked process that did the work ended: exit status, or minus the signal.
+
+    With ``die_at_statement`` it kills itself right before the n-th SQL statement of all its connections.
+    """
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        if die_at_statement is not None:
+            sqlite3.connect = partial(sqlite3.connect, factory=_killer(die_at_statement))
+        work()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _killer(statement: int) -> type[sqlite3.Connection]:
+    """Return a connection class that kills the process at the n-th statement of all its connections."""
+    seen = 0
+
+    def count(_sql: str) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(count)
+
+    return Traced
