@@ -1,4 +1,4 @@
-"""One page of a list as a server answered it: the good entries, the others by reason, the cursor. SPEC §prepare.
+"""One page of a list as a server answered it: good entries, the others by reason, the cursor. SPEC §prepare.
 
 Judges the envelope and the form of each entry by ``schema.ts`` of MCP 2026-07-28 (Tool, Resource,
 ResourceTemplate, Prompt) and server/utilities/pagination; a null optional member counts as absent. It neither
