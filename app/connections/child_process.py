@@ -199,9 +199,11 @@ class ChildProcess:
 
     async def _is_group_gone_within(self, seconds: float) -> bool:
         """Return whether the group is gone in time; strangers' ends can only be polled."""
+        pause = POLL_S
         with anyio.move_on_after(seconds):
-            while is_left_behind(self.pid):  # noqa: ASYNC110 no event tells of other people's children
-                await anyio.sleep(POLL_S)
+            while is_left_behind(self.pid):  # no event tells of other people's children
+                await anyio.sleep(pause)
+                pause = min(2 * pause, 0.2)
         return not is_left_behind(self.pid)
 
     def _signal(self, number: int) -> None:

@@ -27,13 +27,14 @@ def start_time(pid: int) -> str | None:
 
 
 def _linux_start_time(pid: int) -> str | None:
-    """Return boot id and field 22 of ``/proc/<pid>/stat``, counted from behind the free-text name."""
+    """Return the boot id and the ticks from boot to start."""
+    fields = _stat_fields(str(pid))
+    if not fields:
+        return None
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123 pathlib is slow to import in the reaper
-            started = stat.read().rpartition(b")")[2].split()[19]
-        with open("/proc/sys/kernel/random/boot_id", "rb") as boot:  # noqa: PTH123 likewise
-            return f"{boot.read().decode().strip()}/{started.decode()}"
-    except (OSError, IndexError):
+        with open("/proc/sys/kernel/random/boot_id", "rb") as boot:  # noqa: PTH123 as below
+            return f"{boot.read().decode().strip()}/{fields[19].decode()}"
+    except OSError:
         return None
 
 
@@ -54,18 +55,44 @@ def _ps_start_time(pid: int) -> str | None:
 
 
 def has_members(group: int) -> bool:
-    """Return whether the group has a process, zombies among them."""
+    """Return whether the group has a process that is more than a zombie, which nobody can end."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # somebody is there whom we may not signal; on macOS a zombie is such a one
-    return True
+        pass  # somebody is there whom we may not signal; on macOS a zombie is such a one
+    return sys.platform != "linux" or _has_living_members(group)
+
+
+def _has_living_members(group: int) -> bool:
+    """Return whether a process of the group is alive, of all that ``/proc`` shows.
+
+    Orphans are reaped by process 1, which takes its time, and in some containers for ever.
+    """
+    try:
+        numbers = [entry for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 pathlib is slow
+    except OSError:
+        return True
+    return any(_is_living_member(number, group) for number in numbers)
+
+
+def _is_living_member(number: str, group: int) -> bool:
+    fields = _stat_fields(number)
+    return fields is not None and int(fields[2]) == group and fields[0] not in {b"Z", b"X"}
+
+
+def _stat_fields(number: str) -> list[bytes] | None:
+    """Return the fields of ``/proc/<pid>/stat`` from the third on: the name before may hold anything."""
+    try:
+        with open(f"/proc/{number}/stat", "rb") as stat:  # noqa: PTH123 pathlib is slow to import in the reaper
+            return stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
 
 
 def is_left_behind(group: int) -> bool:
-    """Return whether a group whose leader has been reaped still has members.
+    """Return whether a group whose leader has been reaped still has living members.
 
     While it has, its number is nobody else's. A process of that number is therefore a stranger's, and so is
     the group that it may lead. Members that became our own children (we may be process 1) are reaped.

@@ -21,7 +21,7 @@ import asyncio
 import errno
 import gc
 import itertools
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
@@ -56,6 +56,9 @@ BIG_MESSAGE = 256 * 1024
 
 _log = structlog.get_logger(__name__)
 
+Trace: TypeAlias = Callable[[], Mapping[str, str]]
+"""Gives the W3C trace context of the running operation."""
+
 _Settled: TypeAlias = Answer | RequestFault
 
 
@@ -81,6 +84,7 @@ class StdioOpener:
     capabilities: JsonObject
     """The client capabilities that every request declares."""
     max_message: int
+    trace: Trace | None = None
     patience: Patience = field(default_factory=Patience)
 
     async def __call__(self, on_lost: OnLost) -> "StdioTransport":
@@ -98,7 +102,11 @@ class StdioOpener:
             env=child_environment(self.environment, self.expanded.env),
         )
         transport = StdioTransport(
-            self.server, mask=self.mask, capabilities=self.capabilities, max_message=self.max_message
+            self.server,
+            mask=self.mask,
+            capabilities=self.capabilities,
+            max_message=self.max_message,
+            trace=self.trace,
         )
         await transport.start(program, on_lost, reaper=self.reaper, patience=self.patience)
         return transport
@@ -107,13 +115,22 @@ class StdioOpener:
 class StdioTransport:
     """One running child and the requests in flight to it; implements ``Transport``."""
 
-    def __init__(self, server: str, *, mask: Masking, capabilities: JsonObject, max_message: int) -> None:
+    def __init__(
+        self,
+        server: str,
+        *,
+        mask: Masking,
+        capabilities: JsonObject,
+        max_message: int,
+        trace: Trace | None = None,
+    ) -> None:
         self.diagnostics = Diagnostics()
         """What the child sent that was ignored."""
         self._server = server
         self._mask = mask
         self._capabilities = capabilities
         self._max_message = max_message
+        self._trace = trace
         self._splitter = LineSplitter(max_message)
         self._stderr = StderrTail()
         self._dropped = DroppedLines()
@@ -185,6 +202,7 @@ class StdioTransport:
             params,
             capabilities=self._capabilities,
             progress_token=None if on_progress is None else request_id,
+            trace=self._trace() if self._trace else None,
         )
         child = self._open_child()
         await child.stdin.room()
