@@ -107,6 +107,6 @@ def _warnings(merged: Environment) -> Iterator[str]:
     """Yield a line for each variable that looks like a setting and is none."""
     for name in sorted(merged.explicit - {*VARIABLES}):
         if name.startswith(OWN_PREFIX) and not name.startswith(SERVER_PREFIX):
-            near = get_close_matches(name, VARIABLES, n=1)
+            near = get_close_matches(name, VARIABLES, n=1, cutoff=0.8)
             hint = f"; did you mean {near[0]}?" if near else ""
             yield f"{shown_variable(name)}: is not a setting{hint}"

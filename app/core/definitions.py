@@ -5,7 +5,7 @@ A definition is kept as it was sent: nothing here expands a reference (``referen
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, TypeAdapter
 
@@ -102,28 +102,34 @@ class ClientCredentials(Closed):
     issuer: str | None = None
 
 
-def _authorization_arm(value: Any) -> str | None:
+def _authorization_arm(value: object) -> str | None:
     """Choose the arm of the authorization union from its members, or none of them."""
-    get = value.get if isinstance(value, dict) else lambda name: getattr(value, name, None)  # pyright: ignore[reportUnknownLambdaType] either shape
-    match get("type"):
-        case "oauth" if get("clientMetadataUrl") is not None:
-            return "oauth-metadata-document"
-        case "oauth" if get("clientId") is not None:
-            return "oauth-pre-registered"
+    if isinstance(value, Closed):
+        return type(value).__name__
+    if not isinstance(value, dict):
+        return None
+    given = cast("dict[str, object]", value)
+    match given.get("type"):
+        case "bearer":
+            return Bearer.__name__
+        case "oauth" if "clientMetadataUrl" in given:
+            return OAuthMetadataDocument.__name__
+        case "oauth" if "clientId" in given:
+            return OAuthPreRegistered.__name__
         case "oauth":
-            return "oauth-dynamic"
-        case "bearer" | "client-credentials" as kind:
-            return kind
+            return OAuthDynamic.__name__
+        case "client-credentials":
+            return ClientCredentials.__name__
         case _:
             return None
 
 
 Authorization: TypeAlias = Annotated[
-    Annotated[Bearer, Tag("bearer")]
-    | Annotated[OAuthMetadataDocument, Tag("oauth-metadata-document")]
-    | Annotated[OAuthPreRegistered, Tag("oauth-pre-registered")]
-    | Annotated[OAuthDynamic, Tag("oauth-dynamic")]
-    | Annotated[ClientCredentials, Tag("client-credentials")],
+    Annotated[Bearer, Tag(Bearer.__name__)]
+    | Annotated[OAuthMetadataDocument, Tag(OAuthMetadataDocument.__name__)]
+    | Annotated[OAuthPreRegistered, Tag(OAuthPreRegistered.__name__)]
+    | Annotated[OAuthDynamic, Tag(OAuthDynamic.__name__)]
+    | Annotated[ClientCredentials, Tag(ClientCredentials.__name__)],
     Discriminator(_authorization_arm),
 ]
 
