@@ -10,6 +10,7 @@ is no exception: nothing was sent, so the next connection is taken.
 import asyncio
 import os
 import re
+import select
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ from app.core.param_headers import AnnotationInvalid, encode_value
 from app.core.param_headers import headers as param_headers
 
 REDIRECTS_MAX: Final = 3
-FRESH_CONNECTIONS_MAX: Final = 4
+FRESH_CONNECTIONS_MAX: Final = 8
 """Connections that are tried while each turns out closed before anything was written."""
 REFUSAL_BODY_MAX: Final = 1024 * 1024
 """Bytes of a refusing answer that are read to find a JSON-RPC error."""
@@ -58,6 +59,8 @@ Trace: TypeAlias = Callable[[], Mapping[str, str]]
 _NAME_MEMBER: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BEARER: Final = re.compile(r"(?:^|,)\s*bearer(?:[\s,]|$)", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_HANGUP: Final = getattr(select, "POLLRDHUP", 0)
+"""Linux tells of a peer that closed its side; elsewhere only a connection that is gone altogether shows."""
 _CLOSED: Final = "the connection was closed"
 
 
@@ -82,9 +85,9 @@ class _Body(aiohttp.Payload):
 
     @override
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write the request unless its connection is closed already."""
+        """Write the request unless its connection is closed already, whether or not the loop has noticed."""
         transport = writer.transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or _has_hung_up(transport):
             raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
         self._transport = transport
         await writer.write(self._data)
@@ -337,6 +340,16 @@ def _raise_malformed(message: wire.Message) -> Answer:
     if isinstance(message, wire.Malformed):
         raise AnswerMalformed(f"the answer is {message.reason}")
     raise AnswerMalformed("the answer is a message of another kind")
+
+
+def _has_hung_up(transport: asyncio.WriteTransport) -> bool:
+    """Return whether the peer has closed its side, as the system knows it now."""
+    descriptor = transport.get_extra_info("socket").fileno()
+    if descriptor < 0:
+        return True
+    poll = select.poll()
+    poll.register(descriptor, _HANGUP)
+    return bool(poll.poll(0))
 
 
 def _user_agent() -> str:

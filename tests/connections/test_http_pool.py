@@ -1,0 +1,175 @@
+"""http_pool.py: TLS, proxies and the address rule, on real sockets."""
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from yarl import URL
+
+from app.connections.address_rule import AddressNotAllowedError
+from app.connections.http_pool import HttpPool
+from app.connections.streamable_http import StreamableHttpTransport
+from app.connections.transport import AddressNotSent
+from app.core.answers import RequestNotSent, Result
+from app.settings import Settings
+from tests.support.scripted_http import scripted_http
+
+CALL = ("tools/call", {"name": "echo"})
+
+
+@asynccontextmanager
+async def pool_with(**settings: object) -> AsyncGenerator[HttpPool]:
+    pool = HttpPool(Settings.model_validate(settings))
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def transport(pool: HttpPool, url: str) -> StreamableHttpTransport:
+    return StreamableHttpTransport(pool, URL(url), {}, message_max=1000)
+
+
+def server_tls(directory: Path) -> tuple[ssl.SSLContext, Path]:
+    """Return a server context with a fresh self-signed certificate for 127.0.0.1, and its file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "peer")])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = directory / "peer.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (directory / "key.pem").write_bytes(private)
+    file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, directory / "key.pem")
+    return context, file
+
+
+@pytest.mark.spec("connection")
+async def test_a_certificate_of_nobody_we_know_is_named_and_nothing_is_sent(tmp_path: Path) -> None:
+    context, _ = server_tls(tmp_path)
+    async with scripted_http(tls=context) as peer, pool_with() as pool:
+        with pytest.raises(RequestNotSent) as raised:
+            await transport(pool, peer.url).request(*CALL)
+        assert raised.value.reason == "certificate verification failed"
+        assert peer.seen == []
+
+
+@pytest.mark.spec("connection")
+async def test_the_ca_file_adds_roots_and_names_are_still_checked(tmp_path: Path) -> None:
+    context, file = server_tls(tmp_path)
+    async with scripted_http(tls=context) as peer, pool_with(ca_file=str(file)) as pool:
+        assert isinstance(await transport(pool, peer.url).request(*CALL), Result)
+        with pytest.raises(RequestNotSent):
+            await transport(pool, peer.url.replace("127.0.0.1", "localhost")).request(*CALL)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_ca_file_that_cannot_be_read_is_the_operators_fault(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ValueError, match="PLURNK_CA_FILE"):
+        HttpPool(Settings(ca_file=str(file)))
+
+
+async def test_a_peer_that_speaks_no_tls_was_not_sent_anything() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, pool_with() as pool:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(RequestNotSent) as raised:
+            await transport(pool, f"https://127.0.0.1:{port}/mcp").request(*CALL)
+    assert raised.value.reason == "the TLS handshake failed"
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize("hosts", ["public", ("10.0.0.0/8", "*.example.com")])
+async def test_a_name_that_leads_to_a_forbidden_address_is_refused_where_it_is_connected_to(
+    hosts: object,
+) -> None:
+    async with scripted_http() as peer, pool_with(http_hosts=hosts) as pool:
+        url = peer.url.replace("127.0.0.1", "localhost")
+        await pool.require_allowed(URL(url))
+        with pytest.raises(AddressNotSent):
+            await transport(pool, url).request(*CALL)
+        assert peer.connections == 0
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.1"]
+)
+async def test_a_literal_address_is_refused_before_anything(host: str) -> None:
+    async with pool_with(http_hosts="public") as pool:
+        with pytest.raises(AddressNotAllowedError):
+            await pool.require_allowed(URL(f"http://{host}:9/mcp"))
+
+
+@pytest.mark.spec("security")
+async def test_a_listed_name_or_address_passes() -> None:
+    async with (
+        scripted_http() as peer,
+        pool_with(http_hosts=("localhost", "127.0.0.0/8")) as pool,
+    ):
+        for url in (peer.url, peer.url.replace("127.0.0.1", "localhost")):
+            await pool.require_allowed(URL(url))
+            assert isinstance(await transport(pool, url).request(*CALL), Result)
+
+
+@pytest.mark.spec("security")
+async def test_what_a_proxy_would_resolve_is_judged_here() -> None:
+    async with scripted_http() as proxy, pool_with(http_hosts="public", http_proxy=proxy.origin) as pool:
+        for host in ("localhost", "does-not-exist.invalid", "127.0.0.1"):
+            with pytest.raises(AddressNotAllowedError):
+                await pool.require_allowed(URL(f"http://{host}/mcp"))
+        await pool.require_allowed(URL("http://93.184.215.14/mcp"))
+        assert isinstance(await transport(pool, "http://93.184.215.14/mcp").request(*CALL), Result)
+        assert proxy.seen[0].path == "http://93.184.215.14/mcp"
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("url", ["http://mcp.invalid/mcp", "https://mcp.invalid/mcp"])
+async def test_a_proxy_that_is_not_there_is_named(url: str) -> None:
+    async with scripted_http() as gone:
+        proxy = gone.origin
+    async with pool_with(http_proxy=proxy) as pool:
+        with pytest.raises(RequestNotSent) as raised:
+            await transport(pool, url).request(*CALL)
+    assert raised.value.reason == "the proxy that PLURNK_HTTP_PROXY names cannot be reached"
+
+
+async def test_a_closed_pool_opens_nothing() -> None:
+    async with pool_with() as pool:
+        pass
+    await pool.close()
+    with pytest.raises(RequestNotSent):
+        await transport(pool, "http://127.0.0.1:9/mcp").request(*CALL)
