@@ -87,6 +87,24 @@ class Daemon:
                 start_new_session=True,
             )
 
+    def spawn_captured(self, *arguments: str) -> str:
+        """Return what one short command of the daemon prints on this home.
+
+        Raises:
+            CalledProcessError: it failed.
+        """
+        command = [sys.executable, "-m", "app", *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.directory,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+        return done.stdout.strip()
+
     async def start(self) -> Self:
         """Serve, and return once ``/readyz`` says so.
 

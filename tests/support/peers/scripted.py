@@ -11,14 +11,18 @@ Run it by its path: ``python scripted.py stdio good`` or ``python scripted.py ht
 - ``endless``: the list of tools never ends
 - ``dies``: ends while it lists
 - ``wedged``: lists, then never answers a call
+- ``kills``: lists, waits ``KILL_AFTER_US`` microseconds and kills the process ``VICTIM`` with SIGKILL
+- ``@FILE``: whichever way the file names at each request
 """
 
 import itertools
 import json
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -96,8 +100,19 @@ def discovered(way: str) -> Message:
     return cacheable(supportedVersions=versions, capabilities={"tools": {}}, _meta=meta)
 
 
+def kill_victim() -> None:
+    """Kill the daemon that the environment names, after the delay that it names."""
+    time.sleep(int(os.environ["KILL_AFTER_US"]) / 1e6)
+    victim = int(os.environ["VICTIM"])
+    with suppress(OSError):
+        if b"serve" in Path(f"/proc/{victim}/cmdline").read_bytes():
+            os.kill(victim, signal.SIGKILL)
+
+
 def answer(way: str, request: Message, headers: dict[str, str]) -> Message | None:
     """Return the JSON-RPC response to a request, or None where this peer stays silent."""
+    if way.startswith("@"):
+        way = Path(way[1:]).read_text()
     identity = {"jsonrpc": "2.0", "id": request["id"]}
     method, params = request.get("method"), request.get("params") or {}
     if way == "silent" or (way == "wedged" and method == "tools/call"):
@@ -125,6 +140,8 @@ def serve_stdio(way: str) -> None:
         with lock:
             sys.stdout.write(json.dumps(response) + "\n")
             sys.stdout.flush()
+        if way == "kills" and request["method"] == "tools/list":
+            kill_victim()
 
     for line in sys.stdin:
         message = json.loads(line)

@@ -1,0 +1,72 @@
+"""The daemon and the real peers that the journeys share."""
+
+import itertools
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import Daemon
+from tests.support.peers.programs import FASTMCP_SERVER, SCRIPTED, SDK_SERVER, http_peer
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run the journeys on one loop each module, so that a module's daemon can be shared."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def sdk_url() -> Generator[str]:
+    """The URL of a server on the official SDK."""
+    with http_peer(SDK_SERVER) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def fastmcp_url() -> Generator[str]:
+    """The URL of a server on fastmcp."""
+    with http_peer(FASTMCP_SERVER) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def scripted_url() -> Generator[str]:
+    """The URL of the small good server."""
+    with http_peer(SCRIPTED, "good") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
+    """One running daemon with its defaults, shared by a module; each test uses a workspace of its own."""
+    daemon = Daemon(tmp_path_factory.mktemp("daemon"))
+    try:
+        yield await daemon.start()
+    finally:
+        daemon.close()
+
+
+@pytest.fixture
+def workspace() -> str:
+    """A workspace that no other test uses."""
+    return f"workspace-{next(_numbers)}"
+
+
+NewDaemon = Callable[[Mapping[str, str]], Daemon]
+
+
+@pytest.fixture
+def new_daemon(tmp_path: Path) -> Generator[NewDaemon]:
+    """Makes daemons with an environment of their own, not yet started; none is left afterwards."""
+    made: list[Daemon] = []
+
+    def make(environment: Mapping[str, str]) -> Daemon:
+        made.append(Daemon(tmp_path / f"daemon-{len(made)}", environment))
+        return made[-1]
+
+    yield make
+    for daemon in made:
+        daemon.close()
