@@ -4,20 +4,21 @@ import secrets
 from dataclasses import dataclass
 
 from app.core.definitions import HttpDefinition, StdioDefinition
+from app.core.interrupts import Question
 from app.core.json_value import JsonObject
 from app.core.operation import Send, Work
 from app.core.operation_problems import ArgumentsInvalid, ToolNotFound
 from app.core.policy import Effect, Tool
-from app.core.problem import Stage
-from app.core.problems import ServerChanged, ServerNotConnected, ServerNotFound
+from app.core.problems import ServerChanged
 from app.core.proposals import proposal
 from app.core.schemas import validate
 from app.core.snapshot import ServerSnapshot, WorkspaceSnapshot
 from app.core.tool_results import tool_result
-from app.core.tool_view import ToolView, tool_view
+from app.core.tool_view import tool_view
 from app.operations.board import Board
 from app.operations.endings import Rest
 from app.operations.open_operations import Observe, new_operation_id
+from app.operations.servers import connected_server
 from app.ports import Connection
 
 KIND = "workspace.mcp.call"
@@ -30,11 +31,6 @@ class FoundTool:
     server: str
     definition: StdioDefinition | HttpDefinition
     tool: Tool
-
-    @property
-    def view(self) -> ToolView:
-        """The tool, taken apart."""
-        return tool_view(self.tool.raw)
 
 
 async def call(
@@ -57,7 +53,7 @@ async def call(
         Problem: the one the operation ended in.
     """
     found = find_tool(await board.workspace.ready(), server, tool)
-    if errors := validate(found.view.input_schema, arguments):
+    if errors := validate(found.tool.input_schema, arguments):
         raise ArgumentsInvalid(server, tool, errors)
     operation = new_operation_id()
     needs_consent = found.tool.effect is Effect.HOST and board.settings.host_effect == "review"
@@ -73,22 +69,6 @@ async def call(
     )
 
 
-def connected_server(snapshot: WorkspaceSnapshot[Connection], server: str) -> ServerSnapshot[Connection]:
-    """Return the server where it can serve.
-
-    Raises:
-        ServerNotFound: there is no such server.
-        ServerNotConnected: it cannot serve now.
-    """
-    found = snapshot.servers.get(server)
-    if found is None:
-        raise ServerNotFound(server)
-    if not found.is_connected:
-        cause = found.problem.document(Stage.MANAGEMENT) if found.problem else None
-        raise ServerNotConnected(server, cause=cause)
-    return found
-
-
 def find_tool(snapshot: WorkspaceSnapshot[Connection], server: str, tool: str) -> FoundTool:
     """Return the enabled tool.
 
@@ -97,7 +77,7 @@ def find_tool(snapshot: WorkspaceSnapshot[Connection], server: str, tool: str) -
         ServerNotConnected: it cannot serve now.
         ToolNotFound: it has no such enabled tool.
     """
-    current = connected_server(snapshot, server)
+    current, _ = connected_server(snapshot, server)
     found = _tool_of(current, tool)
     if found is None or current.definition is None:
         raise ToolNotFound(server, tool)
@@ -130,25 +110,29 @@ def _endpoint(definition: StdioDefinition | HttpDefinition | None) -> StdioDefin
 def _work(
     operation: str, found: FoundTool, arguments: JsonObject, *, needs_consent: bool, max_result: int
 ) -> Work:
-    view, server, tool = found.view, found.server, found.tool.name
+    server, tool = found.server, found.tool.name
     tool_call_id = f"call-{secrets.token_urlsafe(16)}"
 
     def interpret(value: JsonObject) -> JsonObject:
         shown: JsonObject = {"status": 200, "operation": operation, "toolCallId": tool_call_id}
-        return shown | tool_result(value, server=server, output_schema=view.output_schema)
+        return shown | tool_result(value, server=server, output_schema=found.tool.output_schema)
 
-    question = proposal(
-        operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
-    )
+    consent: tuple[Question, ...] = ()
+    if needs_consent:
+        signature = tool_view(found.tool.raw).signature
+        question = proposal(
+            operation=operation, server=server, tool=tool, arguments=arguments, signature=signature
+        )
+        consent = (question,)
     return Work(
         kind=KIND,
         server=server,
         transport=found.definition.transport,
-        request=Send("tools/call", {"name": tool, "arguments": arguments}, view.input_schema),
+        request=Send("tools/call", {"name": tool, "arguments": arguments}, found.tool.input_schema),
         interpret=interpret,
         max_result=max_result,
         tool=tool,
         tool_call_id=tool_call_id,
-        consent=(question,) if needs_consent else (),
+        consent=consent,
         refused={"status": 200, "operation": operation, "rejected": True},
     )

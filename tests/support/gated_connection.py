@@ -90,6 +90,10 @@ class GatedConnection:
                 await self._arrived.wait()
         return self._new.popleft()
 
+    def lose(self, problem: Problem) -> None:
+        """Be lost and recovering; the connector's ``on_change`` tells of it."""
+        self.state, self.problem = ConnectionState.RECOVERING, problem
+
     async def retire(self) -> str | None:
         """Be closed."""
         self.is_retired = True
