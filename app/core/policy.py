@@ -144,7 +144,7 @@ def _require_addressable(enabled: Iterable[Entry], definition: StdioDefinition |
         raise _invalid(
             definition,
             "tool-not-addressable",
-            f"these enabled names have more than {TOOL_NAME_MAX} characters or a control character; enable the"
+            f"these enabled names have more than {TOOL_NAME_MAX} characters or a control character; name the"
             " others in 'tools':",
             names,
         )

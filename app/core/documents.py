@@ -1,0 +1,158 @@
+"""The document of a server: every enabled tool, for a model or a person to read. SPEC §addresses.
+
+Markdown. What the server wrote stands in quotes and fences that it cannot close, so that it cannot pass for
+ours.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+from app.core.catalog import Withheld
+from app.core.policy import Effect, Registry, Tool
+from app.core.tool_view import tool_view
+
+BYTES_MAX: Final = 2 * 1024 * 1024
+"""Of the sections in full; the tools after them have their signature only, or are counted."""
+_DESCRIPTION_MAX = 8_000
+_NAME_MAX = 256
+_WITHHELD_MAX = 200
+
+_TICKS = re.compile(r"`+")
+_EFFECTS: Mapping[Effect, str] = MappingProxyType(
+    {
+        Effect.READ: "`read`: a call runs at once.",
+        Effect.HOST: "`host`: a call may first ask a person for consent.",
+    }
+)
+_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "dialect-unsupported": "its input schema is written in a dialect that is not supported",
+        "header-annotation-invalid": "its `x-mcp-header` annotations break the rules of the protocol",
+        "name-invalid": "its name is empty or no text",
+        "name-missing": "it has no name",
+        "not-an-object": "its entry is no object",
+        "reference-unresolved": "its input schema refers to something outside itself, which is never fetched",
+        "schema-invalid": "its input schema is no valid JSON Schema",
+        "schema-missing": "it has no input schema",
+        "schema-not-an-object": 'its input schema does not say `"type": "object"`',
+        "schema-too-costly": "its input schema takes too long to apply",
+        "schema-too-deep": "its input schema is nested too deep",
+        "schema-too-large": "its input schema is too large",
+    }
+)
+
+
+def document(
+    server: str, registry: Registry, withheld: Iterable[Withheld] = (), *, max_bytes: int = BYTES_MAX
+) -> str:
+    """Return the document of the server's enabled tools, and of the tools that are withheld and why."""
+    sections = [_head(server, len(registry.tools)), *_tools(server, registry, max_bytes=max_bytes)]
+    missing = [each for each in withheld if each.method == "tools/list"]
+    if missing:
+        sections.append(_withheld(missing))
+    return "\n\n".join(sections) + "\n"
+
+
+def _head(server: str, count: int) -> str:
+    enabled = "1 tool is enabled" if count == 1 else f"{count or 'No'} tools are enabled"
+    return (
+        f"# Tools of `{server}`\n\n{enabled}. Call one with the action `workspace.mcp.call`: `server` is"
+        f' "{server}", `tool` its exact name. Quoted text and schemas are the server\'s own words.'
+    )
+
+
+def _tools(server: str, registry: Registry, *, max_bytes: int) -> Iterator[str]:
+    room, left = max_bytes, len(registry.tools)
+    for tool in registry.tools.values():
+        for section in (_section(tool), _short_section(tool)):
+            size = len(section.encode())
+            if size <= room:
+                room -= size
+                left -= 1
+                yield section
+                break
+        else:
+            break
+    if left:
+        yield f'{left} more: the action `workspace.mcp.tools` with `server` "{server}" lists them all.'
+
+
+def _section(tool: Tool) -> str:
+    entry = orjson.loads(tool.raw)
+    view = tool_view(tool.raw)
+    parts = [f"## {_code(tool.name)}"]
+    if isinstance(entry.get("title"), str):
+        parts.append(_quote(entry["title"][:_NAME_MAX]))
+    if view.description:
+        parts.append(_quote(view.description))
+    parts += [
+        f"Effect {_EFFECTS[tool.effect]}",
+        f"Signature:\n\n{_fenced(view.signature, 'ts')}",
+        f"Input schema:\n\n{_schema(tool.input_schema)}",
+    ]
+    if tool.output_schema is not None:
+        parts.append(f"Output schema:\n\n{_schema(tool.output_schema)}")
+    return "\n\n".join(parts)
+
+
+def _short_section(tool: Tool) -> str:
+    signature = _fenced(tool_view(tool.raw).signature, "ts")
+    return f"## {_code(tool.name)}\n\nEffect {_EFFECTS[tool.effect]}\n\nSignature:\n\n{signature}"
+
+
+def _withheld(withheld: list[Withheld]) -> str:
+    lines = [f"- {_code(each.name)}: {_reason(each.reason)}." for each in withheld[:_WITHHELD_MAX]]
+    if len(withheld) > _WITHHELD_MAX:
+        lines.append(f"- {len(withheld) - _WITHHELD_MAX} more")
+    return "## Withheld\n\nThe server lists these too; they cannot be called.\n\n" + "\n".join(lines)
+
+
+def _reason(code: str) -> str:
+    said = _REASONS.get(code)
+    if said is None:
+        said = _REASONS.get(code.removeprefix("output-"), "its entry is malformed").replace(
+            " input ", " output "
+        )
+    return f"{said} (`{code}`)"
+
+
+def _schema(schema: bytes) -> str:
+    return _fenced(orjson.dumps(orjson.loads(schema), option=orjson.OPT_INDENT_2).decode(), "json")
+
+
+def _fenced(text: str, language: str) -> str:
+    """Return the text in a fence longer than any run of backticks in it. CommonMark §4.5."""
+    fence = "`" * max(3, _longest_ticks(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _code(name: str) -> str:
+    """Return the name as a code span that it cannot close. CommonMark §6.1."""
+    shown = _clean(name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}…").replace("\n", " ")
+    ticks = "`" * (_longest_ticks(shown) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def _quote(text: str) -> str:
+    """Return the text as a block quote, which nothing in it ends."""
+    cut = text if len(text) <= _DESCRIPTION_MAX else f"{text[:_DESCRIPTION_MAX]}…"
+    return "\n".join(f"> {line}".rstrip() for line in _clean(cut).split("\n"))
+
+
+def _clean(text: str) -> str:
+    """Return the text with LF line ends and U+FFFD for what moves the cursor, hides or reorders text."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    if lines.replace("\n", "").isprintable():
+        return lines
+    return "".join(
+        each if each == "\n" or each.isprintable() or each == "\u00a0" else "\ufffd" for each in lines
+    )
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)

@@ -1,0 +1,229 @@
+"""One deterministic line that says what a tool takes, out of its input schema. SPEC §addresses.
+
+JSON-shaped: ``{"title": string, "labels"?: string[], "state"?: "open" | "closed"}``. Quoted property names in
+schema order, ``?`` on optional ones, primitive words, literals for ``const`` and ``enum``, ``|`` for
+alternatives, ``&`` for what holds together, ``[string]: T`` for other properties, ``any`` where everything
+goes, ``never`` where nothing does. ``…`` stands for what is left out: recursion, and all that is beyond the
+bounds. Only words of the schema are shown; no value is invented, no default applied. Conditions (``if``,
+``not``, ``pattern``, ranges) have no form here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import orjson
+
+from app.core.json_value import Json, JsonObject
+from app.core.schema_keywords import Path, resolve
+
+LENGTH_MAX: Final = 16_384
+"""Characters that no signature is longer than."""
+
+_NODES_MAX = 300
+_ROOM = 3_000
+"""Characters for names and literals."""
+_LEVELS_MAX = 12
+_MEMBERS_MAX = 64
+_ALTERNATIVES_MAX = 16
+_LITERAL_MAX = 120
+
+_WORDS = frozenset({"string", "number", "integer", "boolean", "null"})
+_OBJECT_KEYWORDS = frozenset({"properties", "required", "additionalProperties", "patternProperties"})
+_ARRAY_KEYWORDS = frozenset({"items", "prefixItems", "additionalItems"})
+
+
+class _Binding(IntEnum):
+    """How tightly a text holds together."""
+
+    UNION = 0
+    INTERSECTION = 1
+    ATOM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A piece of a signature."""
+
+    text: str
+    binding: _Binding = _Binding.ATOM
+
+    def within(self, binding: _Binding) -> str:
+        """Return the text for a place that binds like this, in parentheses where it would fall apart."""
+        return self.text if self.binding >= binding else f"({self.text})"
+
+
+_ANY = _Text("any")
+_NEVER = _Text("never")
+_OMITTED = _Text("…")
+_EMPTY = _Text("{}")
+
+
+def signature(input_schema: JsonObject) -> str:
+    """Return the signature of a tool with this input schema: one line, at most ``LENGTH_MAX`` characters."""
+    return _Printer(input_schema).of(input_schema, 0).text
+
+
+class _Printer:
+    """Prints one schema; what it may still print shrinks as it goes."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._nodes = _NODES_MAX
+        self._room = _ROOM
+        self._open: set[Path] = set()
+
+    def of(self, schema: Json, level: int) -> _Text:
+        """Return the text of a schema at this level of nesting."""
+        if not isinstance(schema, dict):
+            return _NEVER if schema is False else _ANY
+        if self._nodes == 0 or level > _LEVELS_MAX:
+            return _OMITTED
+        self._nodes -= 1
+        return _intersection(self._parts(schema, level))
+
+    def _parts(self, schema: JsonObject, level: int) -> Iterator[_Text]:
+        """Yield what holds together of one schema."""
+        if "$ref" in schema:
+            yield self._reference(schema["$ref"], level)
+        yield self._own(schema, level)
+        for each in _listed(schema, "allOf"):
+            yield self.of(each, level + 1)
+        for keyword in ("anyOf", "oneOf"):
+            alternatives = _listed(schema, keyword)
+            if alternatives:
+                yield _union(self._bounded(alternatives, level))
+
+    def _bounded(self, alternatives: list[Json], level: int) -> Iterator[_Text]:
+        for each in alternatives[:_ALTERNATIVES_MAX]:
+            yield self.of(each, level + 1)
+        if len(alternatives) > _ALTERNATIVES_MAX:
+            yield _OMITTED
+
+    def _reference(self, reference: Json, level: int) -> _Text:
+        """Return what a reference leads to; ``…`` where it leads back, ``any`` where it leads elsewhere."""
+        found = resolve(self._root, reference)
+        if found is None:
+            return _ANY
+        path, target = found
+        if path in self._open or path == ():
+            return _OMITTED
+        self._open.add(path)
+        text = self.of(target, level + 1)
+        self._open.discard(path)
+        return text
+
+    def _own(self, schema: JsonObject, level: int) -> _Text:
+        if "const" in schema:
+            return self._literal(schema["const"])
+        values = schema.get("enum")
+        if isinstance(values, list):
+            return _union(self._literals(values)) if values else _NEVER
+        return _union(self._of_type(name, schema, level) for name in _types(schema))
+
+    def _literals(self, values: list[Json]) -> Iterator[_Text]:
+        for value in values[:_ALTERNATIVES_MAX]:
+            yield self._literal(value)
+        if len(values) > _ALTERNATIVES_MAX:
+            yield _OMITTED
+
+    def _literal(self, value: Json) -> _Text:
+        text = _quoted(value)
+        return _OMITTED if len(text) > min(_LITERAL_MAX, self._room) else _Text(self._taken(text))
+
+    def _taken(self, text: str) -> str:
+        self._room -= len(text)
+        return text
+
+    def _of_type(self, name: str, schema: JsonObject, level: int) -> _Text:
+        match name:
+            case "object":
+                return _Text("{" + ", ".join(self._members(schema, level)) + "}")
+            case "array":
+                return self._array(schema, level)
+            case _:
+                return _Text(name) if name in _WORDS else _ANY
+
+    def _members(self, schema: JsonObject, level: int) -> Iterator[str]:
+        properties, required = schema.get("properties"), _listed(schema, "required")
+        members = dict(properties) if isinstance(properties, dict) else {}
+        members.update({name: True for name in required if isinstance(name, str) and name not in members})
+        needed = {name for name in required if isinstance(name, str)}
+        for index, (name, subschema) in enumerate(members.items()):
+            quoted = _quoted(name)
+            if index == _MEMBERS_MAX or len(quoted) > self._room or self._nodes == 0:
+                yield _OMITTED.text
+                return
+            mark = "" if name in needed else "?"
+            yield f"{self._taken(quoted)}{mark}: {self.of(subschema, level + 1).text}"
+        yield from self._other_members(schema, level)
+
+    def _other_members(self, schema: JsonObject, level: int) -> Iterator[str]:
+        patterned, additional = schema.get("patternProperties"), schema.get("additionalProperties")
+        others = list(patterned.values()) if isinstance(patterned, dict) else []
+        if isinstance(additional, dict):
+            others.append(additional)
+        if others:
+            yield f"[string]: {_union(self._bounded(others, level)).text}"
+
+    def _array(self, schema: JsonObject, level: int) -> _Text:
+        items = schema.get("items")
+        prefix, rest = _listed(schema, "prefixItems"), items
+        if isinstance(items, list):
+            prefix, rest = items, schema.get("additionalItems")
+        if not prefix:
+            return _Text(f"{self.of(rest, level + 1).within(_Binding.ATOM)}[]")
+        texts = [each.text for each in self._bounded(prefix, level)]
+        if isinstance(rest, dict):
+            texts.append(f"...{self.of(rest, level + 1).within(_Binding.ATOM)}[]")
+        return _Text(f"[{', '.join(texts)}]")
+
+
+def _types(schema: JsonObject) -> list[str]:
+    """Return the types a schema says or implies; none where every type goes."""
+    given = schema.get("type")
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, list):
+        return [name for name in given if isinstance(name, str)]
+    if not _OBJECT_KEYWORDS.isdisjoint(schema):
+        return ["object"]
+    return [] if _ARRAY_KEYWORDS.isdisjoint(schema) else ["array"]
+
+
+def _union(texts: Iterable[_Text]) -> _Text:
+    distinct = list(dict.fromkeys(texts))
+    if _ANY in distinct or not distinct:
+        return _ANY
+    if len(distinct) == 1:
+        return distinct[0]
+    return _Text(" | ".join(each.text for each in distinct), _Binding.UNION)
+
+
+def _intersection(texts: Iterable[_Text]) -> _Text:
+    distinct = [each for each in dict.fromkeys(texts) if each != _ANY]
+    saying = [each for each in distinct if each != _EMPTY] or distinct
+    if not saying:
+        return _ANY
+    if len(saying) == 1:
+        return saying[0]
+    return _Text(" & ".join(each.within(_Binding.INTERSECTION) for each in saying), _Binding.INTERSECTION)
+
+
+def _listed(schema: JsonObject, keyword: str) -> list[Json]:
+    listed = schema.get(keyword)
+    return listed if isinstance(listed, list) else []
+
+
+def _quoted(value: Json) -> str:
+    """Return the value as JSON in which nothing moves the cursor, hides or reorders text."""
+    text = orjson.dumps(value).decode()
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    utf16 = character.encode("utf-16-be")
+    return "".join(f"\\u{utf16[index : index + 2].hex()}" for index in range(0, len(utf16), 2))
