@@ -1,6 +1,13 @@
 """How a call's run ends, and the conversation about its questions. SPEC §cli, §agui."""
 
-from collections.abc import Iterator
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -8,6 +15,11 @@ import pytest
 from app.cli.call import Answered, Asked, ending_of
 from app.cli.failures import AnswerLost, CommandFailure, ProblemAnswer, RunCancelled
 from app.core.json_value import JsonObject
+from tests.support.daemon import Daemon
+from tests.support.peers.programs import SDK_SERVER
+from tests.support.terminal import terminal
+
+Run = Callable[..., CompletedProcess[str]]
 
 RESULT: JsonObject = {"status": 200, "operation": "op-1", "isError": False, "content": []}
 PROBLEM: JsonObject = {"code": "tool-not-found", "status": 404, "detail": "No such tool."}
@@ -68,3 +80,119 @@ def test_nothing_is_read_after_the_end() -> None:
     seen: list[JsonObject] = []
     assert ending_of(events(), seen.append) == Answered(RESULT)
     assert [event["type"] for event in seen] == ["RUN_FINISHED"]
+
+
+@pytest.fixture
+def attached(plurnk: Run) -> Iterator[str]:
+    """The name of an attached server whose tool ``echo`` proposes and whose tool ``count`` reads."""
+    words = ("attach", "notes", "--read", "count,fail", "--", sys.executable, str(SDK_SERVER), "stdio")
+    assert plurnk(*words).returncode == 0
+    yield "notes"
+    assert plurnk("detach", "notes").returncode == 0
+
+
+@pytest.fixture
+def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
+    """Runs the program in a terminal, against the daemon."""
+
+    def run(*arguments: str) -> Any:
+        environment = {**os.environ, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
+        return terminal([sys.executable, "-m", "app", *arguments], environment, tmp_path)
+
+    return run
+
+
+@pytest.mark.spec("cli", "calls")
+@pytest.mark.parametrize(
+    "words, status, out",
+    [
+        (("echo", "text=grüße", "--yes"), 0, "grüße\n"),
+        (("echo", '{"text": "from JSON"}', "-y"), 0, "from JSON\n"),
+        (("count", "steps=2"), 0, "counted to 2\n"),
+        (("fail", "message=no way"), 1, "no way\n"),
+    ],
+    ids=["pair", "JSON", "progress", "isError"],
+)
+def test_a_call_prints_what_the_tool_answers(
+    plurnk: Run, attached: str, words: tuple[str, ...], status: int, out: str
+) -> None:
+    done = plurnk("call", attached, *words)
+    assert (done.returncode, done.stdout) == (status, out)
+
+
+@pytest.mark.spec("cli", "calls")
+def test_arguments_come_from_standard_input_and_the_result_goes_out_as_json(
+    plurnk: Run, attached: str
+) -> None:
+    done = plurnk("call", attached, "echo", "-", "--yes", "--json", stdin='{"text": "piped"}')
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["ok"], document["kind"]) == (0, True, "workspace.mcp.call")
+    assert document["result"]["content"] == [{"type": "text", "text": "piped"}]
+
+
+@pytest.mark.spec("cli", "calls")
+def test_without_anybody_a_proposal_stays_open_and_can_be_answered_elsewhere(
+    plurnk: Run, attached: str
+) -> None:
+    done = plurnk("call", attached, "echo", "text=x")
+    assert (done.returncode, done.stdout) == (6, "")
+    as_json = plurnk("call", attached, "echo", "text=x", "--json")
+    document = json.loads(as_json.stdout)
+    assert (as_json.returncode, document["ok"]) == (6, False)
+    assert document["operation"] in str(document["interrupts"])
+    shown = re.search(r"Operation (\S+) waits", done.stderr)
+    assert shown is not None
+    assert shown.group(1) != document["operation"]
+    assert re.search(r"POST /v1/workspaces/default/interactions/\S+", done.stderr)
+
+
+@pytest.mark.spec("cli", "problems")
+@pytest.mark.parametrize(
+    "words, status, code",
+    [
+        (("absent", "echo"), 3, "server-not-found"),
+        (("notes", "absent"), 3, "tool-not-found"),
+        (("notes", "count", "steps=many"), 3, "arguments-invalid"),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_a_problem(
+    plurnk: Run, attached: str, words: tuple[str, ...], status: int, code: str
+) -> None:
+    done = plurnk("call", *words)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert code in done.stderr
+
+
+@pytest.mark.spec("cli", "calls")
+@pytest.mark.parametrize(
+    "keys, status, shows", [("y\n", 0, "hello"), ("\n", 1, "rejected"), ("\x04", 6, "waits")]
+)
+def test_a_person_at_a_terminal_is_asked(
+    attached: str, terminal_of: Callable[..., Any], keys: str, status: int, shows: str
+) -> None:
+    with terminal_of("call", attached, "echo", "text=hello") as person:
+        person.wait_for("Run it? [y/N]")
+        assert '"text": "hello"' in person.screen
+        person.type(keys)
+        assert person.exit_status() == status
+        assert shows in person.screen.partition("[y/N]")[2]
+
+
+@pytest.mark.spec("cli", "calls")
+def test_a_running_call_shows_a_bar_and_ctrl_c_cancels_it(
+    daemon: Daemon, attached: str, terminal_of: Callable[..., Any], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    with terminal_of("call", attached, "hold", f"gate={gate}", "--yes") as person:
+        until_file(gate.with_suffix(".entered"))
+        person.type("\x03")
+        assert person.exit_status() == 130
+    until_file(gate.with_suffix(".cancelled"))
+
+
+def until_file(path: Path) -> None:
+    """Return once another process has made the file."""
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The official AG-UI client drives the daemon and has nothing to complain about. SPEC §agui, §actions, §calls."""
+"""The official AG-UI client drives the daemon and has nothing to complain about. SPEC §agui, §actions."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -9,6 +9,9 @@ import pytest
 from tests.support.daemon import Daemon
 from tests.support.official_client import Answer, OfficialClient, installed, official_client
 from tests.support.peers.programs import http_definition, scripted_definition, stdio_definition
+
+# npm may have to install the client first.
+pytestmark = pytest.mark.timeout(400)
 
 ATTACH_EVENTS = [
     "RUN_STARTED",
@@ -54,7 +57,7 @@ def check_clean(answer: Answer, expected: list[str]) -> None:
 
 
 def check_result(answer: Answer, kind: str) -> dict[str, Any]:
-    """The run ends well with the same object in the custom event, the terminal event and the client's result."""
+    """The run ends well: one object in the custom event, the terminal event and the client's result."""
     custom, finished = answer["events"][-2:]
     assert custom == {"type": "CUSTOM", "name": "plurnk.action.result", "value": answer["result"]}
     assert set(finished) == {"type", "threadId", "runId", "result", "outcome"}

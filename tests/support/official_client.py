@@ -30,7 +30,7 @@ Answer = dict[str, Any]
 
 
 def installed(cache: Path) -> Path:
-    """Return the directory with the client and its driver, installing the exact versions where they are not there.
+    """Return the directory with the client and its driver; the exact versions are installed where absent.
 
     Raises:
         RuntimeError: npm could not install it; its words are in the message.
@@ -105,11 +105,11 @@ class OfficialClient:
 
     async def started(self, thread: str) -> None:
         """Return once the run on the thread has begun."""
-        await self._line_where(lambda line: line.get("started") == thread)
+        await self._line_with({"started": thread})
 
     async def answer_to(self, number: int) -> Answer:
         """Return what came of the command with this number."""
-        return await self._line_where(lambda line: line.get("id") == number)
+        return await self._line_with({"id": number})
 
     async def is_alive(self) -> bool:
         """Whether the Node process still answers."""
@@ -120,15 +120,15 @@ class OfficialClient:
         await self._stdin.send(json.dumps({"id": number, **command}).encode() + b"\n")
         return number
 
-    async def _line_where(self, fits: Any) -> Answer:
+    async def _line_with(self, member: Answer) -> Answer:
         for line in list(self._passed_over):
-            if fits(line):
+            if member.items() <= line.items():
                 self._passed_over.remove(line)
                 return line
         with anyio.fail_after(ANSWER_SECONDS):
             while True:
                 line = json.loads(await self._lines.receive_until(b"\n", MAX_LINE))
-                if fits(line):
+                if member.items() <= line.items():
                     return line
                 self._passed_over.append(line)
 

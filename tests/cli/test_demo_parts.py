@@ -1,0 +1,54 @@
+"""The parts of the demo on their own: what they say where something fails. SPEC §cli."""
+
+import os
+import signal
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from app.cli.demo_parts import DemoFailed, TemporaryDaemon, sample_over_http, terminated_like_interrupted
+
+
+@pytest.mark.spec("cli")
+def test_the_temporary_daemon_lives_twice_on_one_home_apart_from_the_users_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLURNK_TOKEN", "the-users-own-token")
+    monkeypatch.setenv("PLURNK_MCP_BROKEN_ARGS", "[]")
+    daemon = TemporaryDaemon(tmp_path)
+    try:
+        daemon.start()
+        first = daemon.pid
+        daemon.stop()
+        daemon.start()
+        assert daemon.pid != first
+        daemon.stop()
+    finally:
+        daemon.discard()
+    with pytest.raises(DemoFailed):
+        _ = daemon.pid
+
+
+def test_a_daemon_that_does_not_start_shows_what_it_wrote(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("not a directory")
+    daemon = TemporaryDaemon(tmp_path)
+    with pytest.raises(DemoFailed) as failed:
+        daemon.start()
+    assert "home" in str(failed.value)
+    daemon.discard()
+
+
+def test_the_sample_server_is_gone_after_its_block() -> None:
+    with sample_over_http() as url, httpx2.Client(trust_env=False) as client:
+        assert client.get(url).status_code == 405
+    with httpx2.Client(trust_env=False) as client, pytest.raises(httpx2.ConnectError):
+        client.get(url)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_termination_is_an_interruption_inside_the_block_only(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) == before
