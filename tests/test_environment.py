@@ -68,6 +68,12 @@ def test_the_grammar_is_dotenvs_without_interpolation(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("defaults")
+def test_lines_end_as_on_any_system(tmp_path: Path) -> None:
+    merged = loaded(tmp_path, 'A="two\r\nlines"\r\nB=1\rC=2\n', {})
+    assert (merged.values["A"], merged.values["B"], merged.values["C"]) == ("two\nlines", "1", "2")
+
+
+@pytest.mark.spec("defaults")
 def test_a_line_that_is_none_is_a_fault_by_number_without_its_text(tmp_path: Path) -> None:
     merged = loaded(tmp_path, "A=1\n\n\ncanary value\nB='unclosed canary\nC=3\n", {})
     assert merged.faults == (".env: line 4 is no NAME=value", ".env: line 5 is no NAME=value")

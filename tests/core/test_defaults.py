@@ -205,8 +205,10 @@ def test_every_fault_of_every_server_is_told_at_once() -> None:
 
 @pytest.mark.spec("defaults")
 def test_one_faulty_server_does_not_hide_a_good_one() -> None:
-    definitions, lines = parse_defaults({A: "/x", "PLURNK_MCP_b": "ftp://h"})
-    assert (list(definitions), len(lines)) == (["a"], 1)
+    definitions, lines = parse_defaults(
+        {A: "/x", "PLURNK_MCP_b": "ftp://h", "PLURNK_MCP_c": "/x", "PLURNK_MCP_c_BEARER": "${T}"}
+    )
+    assert (list(definitions), len(lines)) == (["a"], 2)
 
 
 suffixes = st.sampled_from(

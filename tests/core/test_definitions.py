@@ -216,6 +216,14 @@ def test_the_schema_is_a_json_schema_and_json() -> None:
 
 
 @pytest.mark.spec("definition")
+@pytest.mark.parametrize("header", ["Authorization", "aUTHORIZATION"])
+def test_the_schema_too_refuses_an_authorization_header_beside_authorization(header: str) -> None:
+    with_header = {**HTTP, "headers": {header: "${T}"}}
+    assert VALIDATOR.is_valid(with_header)
+    assert not VALIDATOR.is_valid({**with_header, "authorization": {"type": "bearer", "token": "${T}"}})
+
+
+@pytest.mark.spec("definition")
 def test_a_definition_without_tools_enables_all_and_one_with_none_enables_none() -> None:
     assert parse_definition(STDIO).tools is None
     assert parse_definition({**STDIO, "tools": []}).tools == ()

@@ -103,6 +103,7 @@ def test_short_values_are_not_searched_for(text: str, short: str) -> None:
 def test_the_longest_of_overlapping_values_is_masked_whole() -> None:
     mask = Mask(["secret-1", "secret-1-and-more", "more-than"])
     assert mask.mask("a secret-1-and-more-than b secret-1 c") == "a *** b *** c"
+    assert Mask(["the-whole-value", "whole-va"]).mask("<the-whole-value>") == "<***>"
 
 
 @pytest.mark.spec("references")

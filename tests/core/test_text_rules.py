@@ -132,6 +132,7 @@ def test_bad_server_urls(url: str) -> None:
     fault = text_rules.SERVER_URL.fault(url)
     assert fault is not None
     assert "canary" not in fault
+    assert ("user information" in fault) == ("@h/" in url)
 
 
 @pytest.mark.spec("definition")
