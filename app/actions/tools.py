@@ -56,8 +56,9 @@ def _row_of(server: str, name: str, effect: Effect, raw: bytes) -> JsonObject:
 
 def _with_schemas(server: str, tool: Tool) -> JsonObject:
     """Return the row with the schemas as the server sent them; not kept: they are large and seldom asked."""
-    row = _row(server, tool) | {"inputSchema": orjson.loads(tool.input_schema)}
-    return row if tool.output_schema is None else row | {"outputSchema": orjson.loads(tool.output_schema)}
+    view = tool_view(tool.raw)
+    row = _row(server, tool) | {"inputSchema": orjson.loads(view.input_schema)}
+    return row if view.output_schema is None else row | {"outputSchema": orjson.loads(view.output_schema)}
 
 
 ACTION = Action(

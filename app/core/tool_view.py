@@ -1,4 +1,4 @@
-"""What lists and proposals show of a tool: description, required arguments, signature. SPEC §actions, §calls.
+"""What is read out of a tool entry again and again: schemas, description, signature. SPEC §calls, §actions.
 
 Keyed by the entry's bytes, so a tool is taken apart once however often it is called or listed; an entry that
 changed is another key.
@@ -25,6 +25,9 @@ class ToolView:
     required: tuple[str, ...]
     """The names of the required arguments, in schema order."""
     signature: str
+    input_schema: bytes
+    """As listed, keyword for keyword."""
+    output_schema: bytes | None
 
 
 @lru_cache(maxsize=VIEWS_KEPT)
@@ -32,11 +35,13 @@ def tool_view(raw: bytes) -> ToolView:
     """Return the view of an entry that policy admitted."""
     entry: JsonObject = orjson.loads(raw)
     schema = cast("JsonObject", entry["inputSchema"])
-    description = entry.get("description")
+    description, output = entry.get("description"), entry.get("outputSchema")
     return ToolView(
         description=description if isinstance(description, str) else "",
         required=_required(schema.get("required")),
         signature=signature(schema),
+        input_schema=orjson.dumps(schema),
+        output_schema=orjson.dumps(output) if isinstance(output, dict) else None,
     )
 
 

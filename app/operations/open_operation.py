@@ -5,7 +5,7 @@ Data only: the driver of ``open_operations`` runs it, the timer ends it, the boa
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
 import anyio
@@ -36,8 +36,8 @@ class OpenOperation:
     """Set while a request's task drives it."""
     lease: Lease | None = None
     """From the first request to the end; a proposal has none."""
-    held: ExitStack = field(default_factory=ExitStack)
-    """What keeps the workspace from being idle."""
+    held: ExitStack | None = None
+    """Keeps the workspace from being idle once it waits; until then the run that drives it does."""
     questions: dict[str, Interrupt] = field(default_factory=dict)
     """The interrupts of the set that is open, in order, the answered ones among them."""
     staged: dict[str, ResumeEntry] = field(default_factory=dict)
@@ -94,9 +94,16 @@ class OpenOperation:
         self.staged.update(fresh)
         self.answers.update({interrupt: fingerprint(entry) for interrupt, entry in fresh.items()})
 
+    def hold(self, use: AbstractContextManager[None]) -> None:
+        """Enter the use of the workspace and keep it until ``release``; nothing happens the second time."""
+        if self.held is None:
+            self.held = ExitStack()
+            self.held.enter_context(use)
+
     def release(self) -> None:
         """Let go of the lease and the workspace. Idempotent."""
         if self.lease is not None:
             self.lease.release()
             self.lease = None
-        self.held.close()
+        if self.held is not None:
+            self.held.close()

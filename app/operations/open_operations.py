@@ -90,7 +90,6 @@ class OpenOperations:
             deadline=now + self.settings.request_timeout_ms / 1000,
             admit=admit,
         )
-        operation.held.enter_context(self.workspace.in_use())
         self._open[operation_id] = operation
         self._allowance.count += 1
         self._show(operation)
@@ -207,6 +206,7 @@ class OpenOperations:
             operation.questions[interrupt.id] = interrupt
             self._by_interrupt[interrupt.id] = operation
         operation.timer = loop.call_at(due, self._expire, operation)
+        operation.hold(self.workspace.in_use())
         with self.workspace.state.one_change():
             self._show(operation)
             for interrupt in operation.questions.values():

@@ -150,5 +150,6 @@ def _listed(entries: Sequence[Entry]) -> list[Json]:
 
 
 def _document(snapshot: WorkspaceSnapshot[Connection], server: str, uri: str) -> JsonObject:
-    text = document(server, published_server(snapshot, server).registry)
+    published = published_server(snapshot, server)
+    text = document(server, published.registry, published.withheld)
     return {"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]}

@@ -14,7 +14,7 @@ from app.core.proposals import proposal
 from app.core.schemas import validate
 from app.core.snapshot import ServerSnapshot, WorkspaceSnapshot
 from app.core.tool_results import tool_result
-from app.core.tool_view import tool_view
+from app.core.tool_view import ToolView, tool_view
 from app.operations.board import Board
 from app.operations.endings import Rest
 from app.operations.open_operations import Observe, new_operation_id
@@ -31,6 +31,11 @@ class FoundTool:
     server: str
     definition: StdioDefinition | HttpDefinition
     tool: Tool
+
+    @property
+    def view(self) -> ToolView:
+        """The tool, taken apart."""
+        return tool_view(self.tool.raw)
 
 
 async def call(
@@ -53,7 +58,7 @@ async def call(
         Problem: the one the operation ended in.
     """
     found = find_tool(await board.workspace.ready(), server, tool)
-    if errors := validate(found.tool.input_schema, arguments):
+    if errors := validate(found.view.input_schema, arguments):
         raise ArgumentsInvalid(server, tool, errors)
     operation = new_operation_id()
     needs_consent = found.tool.effect is Effect.HOST and board.settings.host_effect == "review"
@@ -93,6 +98,8 @@ def require_same(found: FoundTool, current: ServerSnapshot[Connection]) -> None:
         ServerChanged: it is another or gone; nothing was sent.
     """
     tool = _tool_of(current, found.tool.name)
+    if tool is found.tool and current.definition is found.definition:
+        return
     is_same_tool = tool is not None and (tool.raw, tool.effect) == (found.tool.raw, found.tool.effect)
     if not is_same_tool or _endpoint(current.definition) != _endpoint(found.definition):
         raise ServerChanged(found.server)
@@ -110,25 +117,24 @@ def _endpoint(definition: StdioDefinition | HttpDefinition | None) -> StdioDefin
 def _work(
     operation: str, found: FoundTool, arguments: JsonObject, *, needs_consent: bool, max_result: int
 ) -> Work:
-    server, tool = found.server, found.tool.name
+    view, server, tool = found.view, found.server, found.tool.name
     tool_call_id = f"call-{secrets.token_urlsafe(16)}"
 
     def interpret(value: JsonObject) -> JsonObject:
         shown: JsonObject = {"status": 200, "operation": operation, "toolCallId": tool_call_id}
-        return shown | tool_result(value, server=server, output_schema=found.tool.output_schema)
+        return shown | tool_result(value, server=server, output_schema=view.output_schema)
 
     consent: tuple[Question, ...] = ()
     if needs_consent:
-        signature = tool_view(found.tool.raw).signature
         question = proposal(
-            operation=operation, server=server, tool=tool, arguments=arguments, signature=signature
+            operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
         )
         consent = (question,)
     return Work(
         kind=KIND,
         server=server,
         transport=found.definition.transport,
-        request=Send("tools/call", {"name": tool, "arguments": arguments}, found.tool.input_schema),
+        request=Send("tools/call", {"name": tool, "arguments": arguments}, view.input_schema),
         interpret=interpret,
         max_result=max_result,
         tool=tool,

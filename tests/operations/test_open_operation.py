@@ -1,6 +1,7 @@
 """Which answers an open operation takes."""
 
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -55,8 +56,16 @@ def test_nothing_is_taken_where_one_conflicts_or_does_not_fit() -> None:
 def test_releasing_lets_go_of_everything_once() -> None:
     released: list[str] = []
     operation = asked()
-    operation.held = ExitStack()
-    operation.held.callback(released.append, "workspace")
+
+    @contextmanager
+    def use() -> Generator[None]:
+        yield
+        released.append("workspace")
+
+    operation.release()
+    operation.hold(use())
+    operation.hold(use())
+    assert released == []
     operation.release()
     operation.release()
     assert released == ["workspace"]

@@ -27,14 +27,14 @@ from app.core.problems import ParameterInvalid, ServerNotConnected, ServerNotFou
 from app.operations.board import Settled
 from app.operations.reads import complete, read
 from tests.support.board_house import NOTHING, left, outcome_of
-from tests.support.gated_connection import catalog, tool_entry
+from tests.support.gated_connection import GatedConnection, catalog, tool_entry
 from tests.support.operations_house import OperationsHouse, operations_house
 
 NOTE = {"uri": "kb://z/n#1", "name": "n", "x-own": [1.0]}
 TEMPLATE = {"uriTemplate": "kb://{x}", "name": "t"}
 PROMPT = {"name": "review", "arguments": [{"name": "code"}]}
-TEXT = {"uri": "kb://z/n#1", "text": "hi"}
-MESSAGE = {"role": "user", "content": {"type": "text", "text": "hi"}}
+TEXT: Any = {"uri": "kb://z/n#1", "text": "hi"}
+MESSAGE: Any = {"role": "user", "content": {"type": "text", "text": "hi"}}
 ASKED: JsonObject = {
     "ref": {"type": "ref/prompt", "name": "review"},
     "argument": {"name": "code", "value": "p"},
@@ -59,7 +59,7 @@ def peers(**settings_: str) -> AbstractAsyncContextManager[OperationsHouse]:
     return operations_house({"p": FULL, "bare": BARE}, environment=settings_)
 
 
-def peer_of(house: OperationsHouse, server: str = "p") -> Any:
+def peer_of(house: OperationsHouse, server: str = "p") -> GatedConnection:
     return next(each for each in house.connector.opened if each.server == server)
 
 
