@@ -7,7 +7,7 @@ refused, and so is a value that would take the validator's recursion down the wh
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -59,26 +59,25 @@ _PROPERTY_CLASS = re.compile(r"\\[pP]\{")
 class Costs:
     """What was counted in a schema."""
 
-    nodes: int = 0
+    nodes: int = 1
     """JSON values in it."""
     depth: int = 0
-    """Levels of nesting; one for the root."""
+    """Levels of objects and arrays."""
     in_place: int = 0
     """Objects that apply others to the same value; no way through the schema visits one twice."""
     patterns: list[str] = field(default_factory=list[str])
     has_unevaluated: bool = False
 
     def add_level(self, level: Iterable[Json]) -> list[Json]:
-        """Count the values of one level of nesting and return those of the next."""
+        """Count one level of objects and arrays, and return the next."""
         below: list[Json] = []
         self.depth += 1
         for value in level:
-            self.nodes += 1
-            if isinstance(value, list):
-                below.extend(value)
-            elif isinstance(value, dict):
+            if isinstance(value, dict):
                 self._add_object(value)
-                below.extend(value.values())
+            children = _below(value)
+            self.nodes += len(children)
+            below.extend(each for each in children if isinstance(each, dict | list))
         return below
 
     def _add_object(self, schema: dict[str, Json]) -> None:
@@ -209,7 +208,7 @@ def _depth(value: Json) -> int:
     return depth
 
 
-def _below(value: Json) -> Iterable[Json]:
+def _below(value: Json) -> Collection[Json]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
