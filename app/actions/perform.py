@@ -13,7 +13,7 @@ from app.actions.action import Action, ActionOutcome, Done, Host, Interrupted, R
 from app.actions.table import ACTIONS
 from app.core.audit import AuditRow
 from app.core.events import RunEvent
-from app.core.names import parse_workspace_name
+from app.core.names import parse_workspace_name, server_name_fault
 from app.core.principal import Principal
 from app.core.problem import Problem, Stage
 from app.core.problems import ActionRequired, ActionUnknown, Internal, ParameterInvalid, ParameterRequired
@@ -146,11 +146,11 @@ def _word(ended: ActionOutcome) -> str:
 
 
 def _server(members: dict[str, Any]) -> str | None:
-    """Return the server an action names, bounded, wherever its kind puts it."""
+    """Return the server an action names, wherever its kind puts it, where it is a name at all."""
     named = members.get("name", members.get("server"))
     if isinstance(named, dict):
         named = cast("dict[str, Any]", named).get("name")
-    return named[:64] if isinstance(named, str) else None
+    return named if isinstance(named, str) and server_name_fault(named) is None else None
 
 
 def _bug(run: Run, kind: str, error: Exception) -> Internal:

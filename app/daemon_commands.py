@@ -1,0 +1,97 @@
+"""The daemon's own commands: serve, check, migrate, token. SPEC §cli, §defaults.
+
+They read the environment and the home of this machine; the client commands live in ``cli``.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import anyio
+import typer
+
+from app.configuration import Configuration, ConfigurationFaults, read
+from app.core.problem import Problem
+from app.home import Home, HomeRefused
+from app.serving import StartRefused, serve
+from app.store.migrate import bring_to_head
+from app.store.refusal import StoreRefused, database_path
+from app.tokens import TokenRefused, Tokens, operator_token
+
+USAGE = 2
+"""Exit status of a faulty configuration."""
+
+
+def register(program: typer.Typer) -> None:
+    """Add the daemon's commands to the program."""
+    program.command("serve")(_serve)
+    program.command("check")(_check)
+    program.command("migrate")(_migrate)
+    program.command("token")(_token)
+
+
+def _serve() -> None:
+    """Run the daemon until SIGTERM or SIGINT."""
+    configuration = _configuration()
+    try:
+        anyio.run(serve, configuration, backend_options={"use_uvloop": True})
+    except StartRefused as refused:
+        _refuse(str(refused))
+
+
+def _check() -> None:
+    """Check the environment the daemon would start with; list every fault at once."""
+    configuration = _configuration()
+    servers = len(configuration.defaults)
+    sys.stdout.write(f"The configuration is good: {servers} service default(s).\n")
+
+
+def _migrate() -> None:
+    """Bring the database to this release's schema; `serve` does so too."""
+    configuration = _configuration()
+    settings = configuration.settings
+    try:
+        with Home.open(settings.home, configuration.environment.values) as home:
+            path = database_path(settings.database_url or home.database)
+            bring_to_head(path)
+    except (HomeRefused, StoreRefused) as refused:
+        _refuse(str(refused))
+    sys.stdout.write(f"The database {path} has this release's schema.\n")
+
+
+def _token(
+    workspace: Annotated[
+        str | None, typer.Option("--workspace", "-w", help="Print a token that is valid for this workspace only.")
+    ] = None,
+) -> None:
+    """Print the operator's token, or one for a single workspace."""
+    configuration = _configuration()
+    home = Home.locate(configuration.settings.home, configuration.environment.values)
+    try:
+        home.ensure()
+        operator = operator_token(configuration.settings.token, home)
+        if operator is None:
+            _refuse("PLURNK_TOKEN=none: the daemon asks for no token.")
+        printed = operator if workspace is None else Tokens(operator).for_workspace(workspace)
+    except (HomeRefused, TokenRefused) as refused:
+        _refuse(str(refused))
+    except Problem as problem:
+        _refuse(problem.detail)
+    sys.stdout.write(f"{printed}\n")
+
+
+def _configuration() -> Configuration:
+    try:
+        configuration = read(os.environ, Path.cwd())
+    except ConfigurationFaults as faults:
+        _refuse(*faults.lines)
+    for warning in configuration.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    return configuration
+
+
+def _refuse(*lines: str) -> NoReturn:
+    for line in lines:
+        sys.stderr.write(f"{line}\n")
+    raise typer.Exit(USAGE)

@@ -1,0 +1,51 @@
+"""Structured logs: one line an event, every secret masked, ours and the libraries' alike. SPEC §observe."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import structlog
+from structlog.typing import EventDict, Processor
+
+from app.settings import Settings
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def configure(settings: Settings, mask: Callable[[str], str]) -> None:
+    """Send structlog's and the standard library's records to stderr, in the format the operator chose."""
+    level = LEVELS[settings.log_level]
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: list[Processor] = (
+        [structlog.processors.format_exc_info, _render_json]
+        if settings.log_format == "json"
+        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
+    )
+
+    def masked(_logger: Any, _method: str, line: Any) -> str:
+        return mask(line)
+
+    structlog.configure(
+        processors=[*shared, *last, masked],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, masked],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
+    return orjson.dumps(event, default=repr).decode()

@@ -1,0 +1,75 @@
+"""The composition root: builds the adapters and the task tree, and the HTTP application over them. Sees everything."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+from fastapi import FastAPI
+
+from app.actions.action import Host
+from app.agui.routes import ROUTES as AGUI_ROUTES
+from app.configuration import Configuration
+from app.connections.child_record import ChildRecord
+from app.connections.connector import Connector
+from app.connections.reaper import Reaper
+from app.core.masking import Mask
+from app.doors.application import build_application
+from app.doors.streams import OpenStreams
+from app.home import Home
+from app.operations.board import Boards
+from app.rest.routes import ROUTES as REST_ROUTES
+from app.store.sql_store import open_store
+from app.tokens import Tokens, operator_token
+from app.workspaces.manager import WorkspaceManager
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """Everything that runs behind the port."""
+
+    app: FastAPI
+    host: Host
+    connector: Connector
+    tokens: Tokens
+
+    @property
+    def streams(self) -> OpenStreams:
+        """The registry of requests in flight."""
+        streams: OpenStreams = self.app.state.streams
+        return streams
+
+    async def end(self) -> None:
+        """End every run, operation and connection, all attempted; nothing new is taken up meanwhile. SPEC §shutdown."""
+        await self.streams.end_all()
+        self.host.boards.shut_down()
+        await self.host.manager.shut_down()
+        await self.connector.close()
+
+
+@asynccontextmanager
+async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -> AsyncIterator[Daemon]:
+    """Run the daemon's task tree inside the block; the store is migrated before it and closed after it.
+
+    Raises:
+        StoreRefused: the database cannot be used, and was not touched.
+        TokenRefused: the operator's token cannot be used.
+    """
+    settings = configuration.settings
+    token = operator_token(settings.token, home)
+    mask.add([token] if token else [])
+    tokens = Tokens(token)
+    async with open_store(settings.database_url or home.database) as store, anyio.create_task_group() as group:
+        record = ChildRecord(home.children)
+        await record.end_survivors()
+        connector = Connector(settings, configuration.environment.values, mask, reaper=Reaper(record))
+        manager = WorkspaceManager(
+            settings=settings, defaults=configuration.defaults, store=store, connector=connector
+        )
+        await group.start(manager.run)
+        app = build_application([*AGUI_ROUTES, *REST_ROUTES], settings=settings, tokens=tokens)
+        daemon = Daemon(app, Host(settings, manager, Boards(settings), store), connector, tokens)
+        async with daemon.streams.running():
+            app.state.host = daemon.host
+            yield daemon
+        group.cancel_scope.cancel()

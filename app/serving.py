@@ -1,0 +1,137 @@
+"""``serve``: one process, one home, one port, from the lock to the last closed connection. SPEC §state, §shutdown."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing_extensions import override
+
+import anyio
+import structlog
+import uvicorn
+
+from app import logs
+from app.configuration import Configuration
+from app.core.masking import Mask
+from app.home import Home, HomeRefused
+from app.main import Daemon, running_daemon
+from app.settings import Settings
+from app.store.refusal import StoreRefused
+from app.tokens import TokenRefused
+
+log = structlog.get_logger("plurnk.serving")
+
+CLEAN_UP_MARGIN_MS = 1000
+"""How much of the shutdown's time is left for the store and the process after the connections."""
+ABRUPT = 128
+"""Added to a signal's number, the exit status of a process that it ended at once."""
+
+
+class StartRefused(Exception):  # noqa: N818 named like the Problems
+    """The daemon does not start; the text is one sentence that says what to do."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn, ended by us: the runs end first, so that no client is cut."""
+
+    def __init__(self, config: uvicorn.Config, *, on_signal: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._on_signal = on_signal
+        self._signals = 0
+
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin the shutdown at the first signal; at the second one end the process at once.
+
+        The reaper kills every child's group when our end of its pipe closes with us.
+        """
+        self._signals += 1
+        if self._signals > 1:
+            os._exit(ABRUPT + sig)
+        self._on_signal()
+
+
+async def serve(configuration: Configuration) -> None:
+    """Serve until a signal ends it.
+
+    Raises:
+        StartRefused: nothing was opened.
+    """
+    mask = Mask()
+    logs.configure(configuration.settings, mask.mask)
+    try:
+        with Home.open(configuration.settings.home, configuration.environment.values) as home:
+            listening = _bound(configuration.settings)
+            with listening:
+                async with running_daemon(configuration, home, mask) as daemon:
+                    await _serve_on(listening, daemon, home)
+    except (HomeRefused, StoreRefused, TokenRefused) as refused:
+        raise StartRefused(str(refused)) from refused
+
+
+async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home) -> None:
+    settings, asked = daemon.host.settings, anyio.Event()
+    loop = asyncio.get_running_loop()
+    server = Server(_uvicorn_config(daemon), on_signal=lambda: loop.call_soon_threadsafe(asked.set))
+    address = _address(listening, settings)
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listening])
+        home.announce(address)
+        _greet(address, daemon)
+        await asked.wait()
+        log.info("shutting-down", timeout_ms=settings.shutdown_timeout_ms)
+        with anyio.move_on_after(max(0, settings.shutdown_timeout_ms - CLEAN_UP_MARGIN_MS) / 1000) as limit:
+            await daemon.end()
+        if limit.cancelled_caught:
+            log.warning("shutdown-timeout", reason="connections were left to the reaper")
+        server.should_exit = True
+
+
+def _uvicorn_config(daemon: Daemon) -> uvicorn.Config:
+    return uvicorn.Config(
+        daemon.app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+
+
+def _bound(settings: Settings) -> socket.socket:
+    """Return the listening socket, before anything else is opened."""
+    try:
+        (family, kind, _, _, address), *_ = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        listening = socket.socket(family, kind)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+        listening.setblocking(False)
+    except OSError as error:
+        raise StartRefused(
+            f"The address {settings.host} port {settings.port} cannot be opened: {error.strerror or error}."
+            " Set PLURNK_HOST and PLURNK_PORT to a free one (0 takes any port)."
+        ) from error
+    return listening
+
+
+def _address(listening: socket.socket, settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{listening.getsockname()[1]}"
+
+
+def _greet(address: str, daemon: Daemon) -> None:
+    """Say where the daemon is and how to get at its token; never the token."""
+    sys.stdout.write(f"plurnk-mcpd listens on {address}\n")
+    if daemon.tokens.is_open:
+        sys.stdout.write("PLURNK_TOKEN=none: whoever reaches this address is the operator.\n")
+    else:
+        sys.stdout.write('export PLURNK_TOKEN="$(plurnk-mcpd token)"\n')
+    sys.stdout.flush()
+

@@ -1,0 +1,127 @@
+"""Performing an action: found or refused, one log line, one audit row, never another's workspace."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from app.actions.perform import perform, stage_of
+from app.core.principal import Principal
+from app.core.problem import Problem, Stage
+from app.core.problems import (
+    ActionRequired,
+    ActionUnknown,
+    Internal,
+    ParameterInvalid,
+    ParameterRequired,
+    ServerNotFound,
+    WorkspaceInvalid,
+    WorkspaceRefused,
+    WorkspaceRequired,
+)
+from tests.support.scripted_http import scripted_http
+from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
+
+pytestmark = pytest.mark.spec("actions")
+
+SILENT = lambda _event: None  # noqa: E731 an observer that looks at nothing
+
+FAULTS: dict[str, tuple[object, type[Problem]]] = {
+    "none": (None, ActionRequired),
+    "no object": ([], ParameterInvalid),
+    "no kind": ({}, ParameterRequired),
+    "kind of another type": ({"kind": 5}, ParameterInvalid),
+    "unknown kind": ({"kind": "workspace.mcp.lsit"}, ActionUnknown),
+}
+
+
+@pytest.mark.parametrize("action, expected", FAULTS.values(), ids=FAULTS)
+async def test_what_is_no_action_is_refused(tmp_path: Path, action: object, expected: type[Problem]) -> None:
+    async with workspace_house(tmp_path) as house:
+        with pytest.raises(expected):
+            await perform(house.host, Principal(), "w", action, observe=SILENT)
+
+
+@pytest.mark.parametrize("name, expected", [("", WorkspaceRequired), ("../x", WorkspaceInvalid), (".x", WorkspaceInvalid)])
+async def test_what_is_no_workspace_is_refused(tmp_path: Path, name: str, expected: type[Problem]) -> None:
+    async with workspace_house(tmp_path) as house:
+        with pytest.raises(expected):
+            await perform(house.host, Principal(), name, {"kind": "workspace.mcp.list"}, observe=SILENT)
+
+
+@pytest.mark.spec("security")
+async def test_a_workspace_token_opens_its_own_workspace_only(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path) as house:
+        action = {"kind": "workspace.mcp.list"}
+        await perform(house.host, Principal("w"), "w", action, observe=SILENT)
+        with pytest.raises(WorkspaceRefused):
+            await perform(house.host, Principal("w"), "v", action, observe=SILENT)
+
+
+@pytest.mark.spec("observe")
+async def test_every_action_leaves_one_log_line_and_a_change_an_audit_row(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        with structlog.testing.capture_logs() as logged:
+            await house.act("attach", server=http(peer))
+            await house.act("list")
+            with pytest.raises(ServerNotFound):
+                await house.act("detach", name="q")
+            with pytest.raises(ParameterInvalid):
+                await house.act("detach", name="Not A Name\n")
+        lines = [line for line in logged if line["event"] == "action"]
+        assert [(line["kind"], line["server"], line["outcome"], line["workspace"]) for line in lines] == [
+            ("workspace.mcp.attach", "p", "ok", "w"),
+            ("workspace.mcp.list", None, "ok", "w"),
+            ("workspace.mcp.detach", "q", "server-not-found", "w"),
+            ("workspace.mcp.detach", None, "parameter-invalid", "w"),
+        ]
+        assert all(line["ms"] >= 0 for line in lines)
+        rows = await house.store.audit_rows()
+        assert [(row.actor, row.workspace, row.kind, row.server, row.outcome) for row in reversed(rows)] == [
+            ("operator", "w", "workspace.mcp.attach", "p", "ok"),
+            ("operator", "w", "workspace.mcp.detach", "q", "server-not-found"),
+            ("operator", "w", "workspace.mcp.detach", None, "parameter-invalid"),
+        ]
+
+
+@pytest.mark.spec("problems")
+async def test_a_bug_of_ours_is_a_problem_with_a_trace_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workspace_house(tmp_path) as house:
+
+        def broken() -> Any:
+            raise RuntimeError("secret-canary")
+
+        monkeypatch.setattr(house.workspace(), "ready", broken)
+        with structlog.testing.capture_logs() as logged, pytest.raises(Internal) as failed:
+            await house.act("list")
+        assert "secret-canary" not in str(failed.value.document())
+        traces = [line["trace"] for line in logged if line["event"] == "internal"]
+        assert traces == [failed.value.facts["trace"]]
+
+
+def test_a_stage_is_what_the_table_says() -> None:
+    assert stage_of("workspace.mcp.call") is Stage.OPERATION
+    assert stage_of("workspace.mcp.attach") is Stage.MANAGEMENT
+    assert stage_of("nonsense") is stage_of(5) is Stage.MANAGEMENT
+
+
+async def test_a_caller_keeps_its_workspace_from_being_idle(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path) as house:
+        seen: list[float] = []
+        workspace = house.workspace()
+        original = workspace.ready
+
+        async def ready() -> Any:
+            seen.append(workspace.idle_ms())
+            return await original()
+
+        workspace.ready = ready  # type: ignore[method-assign]
+        await _list(house)
+        assert seen == [0.0]
+
+
+async def _list(house: WorkspaceHouse) -> None:
+    await perform(house.host, Principal(), "w", {"kind": "workspace.mcp.list"}, observe=SILENT)

@@ -1,0 +1,101 @@
+"""The manager: workspaces on first use, isolated, idle ones retired, all closed at the end."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from app.core.problems import ShuttingDown, TooMany
+from tests.support.scripted_http import scripted_http
+from tests.support.workspace_house import http, workspace_house
+
+pytestmark = pytest.mark.spec("hydration")
+
+
+async def test_a_workspace_is_the_same_object_on_every_use(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path) as house:
+        assert house.workspace("a") is house.workspace("a")
+        assert house.workspace("a") is not house.workspace("b")
+
+
+@pytest.mark.spec("security")
+async def test_workspaces_with_one_server_name_share_nothing(tmp_path: Path) -> None:
+    async with scripted_http() as one, scripted_http() as two, workspace_house(tmp_path) as house:
+        await house.act("attach", "a", server=http(one))
+        await house.act("attach", "b", server=http(two, tools=[]))
+        await house.act("detach", "a", name="p")
+        assert await house.listed("a") == {}
+        assert (await house.listed("b"))["p"]["state"] == "connected"
+        assert await house.manager.names() == ["a", "b"]
+        assert len(house.connector.unretired()) == 1
+
+
+@pytest.mark.spec("limits")
+async def test_a_workspace_beyond_the_limit_is_refused_unless_an_unused_one_can_go(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path, environment={"PLURNK_MAX_WORKSPACES": "2"}) as house:
+        await house.act("list", "a")
+        house.workspace("b")
+        await house.act("list", "c")
+        with pytest.raises(TooMany) as refused:
+            house.workspace("d")
+        assert refused.value.facts == {"limit": 2, "setting": "PLURNK_MAX_WORKSPACES"}
+
+
+async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrates_again(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "100"}) as house:
+        await house.act("attach", server=http(peer))
+        with anyio.fail_after(10):
+            while house.connector.unretired():
+                await anyio.sleep(0.01)
+        assert house.workspace().state.snapshot()["servers"] == {}
+        assert (await house.listed())["p"]["state"] == "connected"
+
+
+async def test_a_workspace_in_use_is_not_idle(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "40"}) as house:
+        await house.act("attach", server=http(peer))
+        with house.workspace().in_use():
+            await anyio.sleep(0.2)
+            assert len(house.connector.unretired()) == 1
+        lease = await house.workspace().lease("p", "op-1")
+        await anyio.sleep(0.2)
+        assert lease.connection in house.connector.unretired()
+        lease.release()
+
+
+async def test_eager_hydration_brings_every_stored_workspace_up_without_a_use(tmp_path: Path) -> None:
+    async with scripted_http() as peer:
+        async with workspace_house(tmp_path) as house:
+            for name in ("a", "b", "c"):
+                await house.act("attach", name, server=http(peer))
+        async with workspace_house(tmp_path, environment={"PLURNK_HYDRATE": "eager"}) as house:
+            with anyio.fail_after(10):
+                while len(house.connector.unretired()) < 3:
+                    await anyio.sleep(0.01)
+
+
+async def test_lazy_hydration_waits_for_the_first_use(tmp_path: Path) -> None:
+    async with scripted_http() as peer:
+        async with workspace_house(tmp_path) as house:
+            await house.act("attach", server=http(peer))
+        async with workspace_house(tmp_path) as house:
+            await anyio.sleep(0.05)
+            assert house.connector.opened == []
+            await house.listed()
+            assert len(house.connector.opened) == 1
+
+
+@pytest.mark.spec("shutdown")
+async def test_the_end_closes_every_connection_and_takes_up_nothing_new(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        for name in ("a", "b"):
+            await house.act("attach", name, server=http(peer))
+        workspace = house.workspace("a")
+        await house.manager.shut_down()
+        assert house.connector.unretired() == []
+        with pytest.raises(ShuttingDown):
+            house.workspace("c")
+        with pytest.raises(ShuttingDown):
+            await house.act("list", "a")
+        with pytest.raises(ShuttingDown):
+            workspace.group  # noqa: B018 the property raises

@@ -1,0 +1,56 @@
+"""What a workspace makes of what its connections report, and of a lease."""
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+
+from app.core.problems import ServerNotConnected
+from app.core.snapshot import ServerState
+from tests.support.peers.programs import scripted_definition
+from tests.support.processes import peers_of
+from tests.support.scripted_http import scripted_http
+from tests.support.workspace_house import http, workspace_house
+
+pytestmark = pytest.mark.spec("lifecycle")
+
+
+async def test_a_lease_counts_until_it_is_released_and_releasing_twice_is_harmless(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        await house.act("attach", server=http(peer))
+        workspace = house.workspace()
+        lease = await workspace.lease("p", "op-1")
+        other = await workspace.lease("p", "op-2")
+        assert workspace.gate("p").operations == ("op-1", "op-2")
+        lease.release()
+        lease.release()
+        assert workspace.gate("p").operations == ("op-2",)
+        other.release()
+        assert lease.server.name == "p"
+        assert lease.connection is house.connector.opened[0]
+
+
+@pytest.mark.spec("connection")
+async def test_a_child_that_dies_is_shown_unavailable_and_comes_back_by_itself(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path) as house:
+        await house.act("attach", server=scripted_definition("p"))
+        workspace, connection = house.workspace(), house.connector.opened[0]
+        before = workspace.snapshot.servers["p"].published
+        (child,) = peers_of(os.getpid())
+        os.kill(child, signal.SIGKILL)
+        with anyio.fail_after(20):
+            while workspace.snapshot.servers["p"].state is ServerState.CONNECTED:
+                await anyio.sleep(0.005)
+            lost = workspace.snapshot.servers["p"]
+            assert lost.published is before
+            assert lost.problem is not None
+            assert lost.problem.facts["signal"] == "SIGKILL"
+            with pytest.raises(ServerNotConnected):
+                await workspace.lease("p", "op-1")
+            while workspace.snapshot.servers["p"].state is not ServerState.CONNECTED:
+                await anyio.sleep(0.01)
+        (await workspace.lease("p", "op-2")).release()
+        assert workspace.connections() == [connection]
+        assert workspace.generation("p") == 1
