@@ -6,13 +6,14 @@ Run as ``python scripted_stdio.py SCRIPT``. The script is an object:
 - ``deaf``: any of ``EOF`` and ``TERM``
 - ``log``: a file that gets every line that was read, and ``EOF``
 
-A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id`` and ``$pt``), ``pad`` (a
-result of that many bytes; ``order: last`` puts its id last), ``notify`` (progress, ``times``), ``args`` (a
-result that tells what this process was started with), ``err``, ``errfill`` (bytes, of ``ch``), ``sleep``,
-``exit``, ``kill``, ``spawn`` (``sleeper`` or ``stubborn``, which ignores SIGTERM; ``escapes`` leaves the
-session; ``pid_file`` gets its id), ``close`` (``stdin`` or ``stdout``), ``touch`` (a file), ``wait`` (for a
-file), ``stash`` (answer later) and ``unstash`` (answer all that were, last first). ``split`` beside ``raw`` or
-``result`` writes it in pieces of so many bytes; ``hold`` beside it keeps the bytes for the next write.
+A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id`` and ``$pt``,
+``times``), ``pad`` (a result of that many bytes; ``order: last`` puts its id last), ``notify`` (progress,
+``times``), ``args`` (a result that tells what this process was started with), ``err``, ``errfill``
+(bytes, of ``ch``), ``sleep``, ``exit``, ``kill``, ``spawn`` (``sleeper`` or ``stubborn``, which ignores
+SIGTERM; ``escapes`` leaves the session; ``pid_file`` gets its id), ``close`` (``stdin`` or ``stdout``),
+``touch`` (a file), ``wait`` (for a file), ``stash`` (answer later) and ``unstash`` (answer all that were,
+last first). ``split`` beside ``raw`` or ``result`` writes it in pieces of so many bytes; ``hold`` beside
+it keeps the bytes for the next write.
 """
 
 import itertools
@@ -93,7 +94,7 @@ def answer(peer: Peer, step: Step) -> None:
 def raw(peer: Peer, step: Step) -> None:
     token = peer.request.get("params", {}).get("_meta", {}).get("progressToken")
     text = step["raw"].replace("$id", json.dumps(peer.request.get("id"))).replace("$pt", json.dumps(token))
-    peer.write(text.encode("utf-8", "surrogateescape"), step)
+    peer.write(text.encode("utf-8", "surrogateescape") * step.get("times", 1), step)
 
 
 def pad(peer: Peer, step: Step) -> None:
