@@ -30,14 +30,10 @@ class Daemon:
 
     app: FastAPI
     host: Host
+    streams: OpenStreams
+    """The registry of requests in flight."""
     connector: Connector
     tokens: Tokens
-
-    @property
-    def streams(self) -> OpenStreams:
-        """The registry of requests in flight."""
-        streams: OpenStreams = self.app.state.streams
-        return streams
 
     async def end(self) -> None:
         """End every run, operation and connection, all attempted; nothing new is taken up meanwhile. SPEC §shutdown."""
@@ -67,9 +63,9 @@ async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -
             settings=settings, defaults=configuration.defaults, store=store, connector=connector
         )
         await group.start(manager.run)
-        app = build_application([*AGUI_ROUTES, *REST_ROUTES], settings=settings, tokens=tokens)
-        daemon = Daemon(app, Host(settings, manager, Boards(settings), store), connector, tokens)
-        async with daemon.streams.running():
-            app.state.host = daemon.host
-            yield daemon
+        host = Host(settings, manager, Boards(settings), store)
+        streams = OpenStreams(limit=settings.max_streams)
+        app = build_application([*AGUI_ROUTES, *REST_ROUTES], host=host, tokens=tokens, streams=streams)
+        async with streams.running():
+            yield Daemon(app, host, streams, connector, tokens)
         group.cancel_scope.cancel()
