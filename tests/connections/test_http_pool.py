@@ -20,10 +20,11 @@ from app.connections.http_pool import HttpPool
 from app.connections.streamable_http import StreamableHttpTransport
 from app.connections.transport import AddressNotSent
 from app.core.answers import RequestNotSent, Result
+from app.core.json_value import JsonObject
 from app.settings import Settings
 from tests.support.scripted_http import scripted_http
 
-CALL = ("tools/call", {"name": "echo"})
+CALL: tuple[str, JsonObject] = ("tools/call", {"name": "echo"})
 
 
 @asynccontextmanager

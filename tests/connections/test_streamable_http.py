@@ -29,6 +29,7 @@ from app.core.answers import (
     RequestNotSent,
     Result,
 )
+from app.core.json_value import JsonObject
 from app.settings import Settings
 from tests.support.scripted_http import (
     FRESH,
@@ -90,7 +91,7 @@ async def test_a_request_is_one_post_with_the_headers_that_mirror_its_body() -> 
             "skip": {"type": "boolean", "x-mcp-header": "Skip"},
         },
     }
-    arguments = {"area": "Žluť", "n": 42, "skip": None}
+    arguments: JsonObject = {"area": "Žluť", "n": 42, "skip": None}
     async with (
         scripted_http() as peer,
         transport_to(peer, headers={"X-Key": "k", "authorization": "Bearer t"}) as transport,

@@ -1,0 +1,392 @@
+"""server_connection.py: states, requests, the header mismatch, loss and recovery, retirement."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import orjson
+import pytest
+
+from app.connections.classify import Peer
+from app.connections.prepare import CatalogLimits
+from app.connections.recovery import Backoff
+from app.connections.server_connection import ServerConnection, Terms
+from app.connections.transport import Diagnostics, Lost, OnLost, OnProgress
+from app.core.answers import Answer, AnswerLost, RemoteError, RequestNotSent, Result
+from app.core.connection_state import ConnectionState
+from app.core.json_value import JsonObject
+from app.core.problem import Problem
+from app.core.problems import ServerUnavailable
+
+# The transport is the seam below this file: a table of answers, so that a loss can fall between two steps.
+# Real servers stand behind test_connector.py and test_stdio.py.
+
+Script = dict[str, Any]
+MISMATCH = RemoteError(-32020, "headers differ", http_status=400)
+
+
+def schema(header: str | None) -> JsonObject:
+    area: JsonObject = {"type": "string"}
+    if header is not None:
+        area["x-mcp-header"] = header
+    return {"type": "object", "properties": {"area": area}}
+
+
+def listed(header: str | None, name: str = "t") -> Result:
+    return Result({"tools": [{"name": name, "inputSchema": schema(header)}]}, 1)
+
+
+class Way:
+    """One transport of the test's making."""
+
+    def __init__(self, script: Script, on_lost: OnLost) -> None:
+        self.script = script
+        self.on_lost = on_lost
+        self.requests: list[tuple[str, JsonObject, bytes | None]] = []
+        self.diagnostics = Diagnostics()
+        self.closed = 0
+        self.close_failure: str | None = None
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        input_schema: bytes | None = None,
+        on_progress: OnProgress | None = None,  # noqa: ARG002 part of the seam
+    ) -> Answer:
+        self.requests.append((method, params, input_schema))
+        await anyio.lowlevel.checkpoint()
+        answer: Any = self.script[method]
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        if callable(answer):
+            step: Callable[[Way], Awaitable[Answer]] = answer
+            return await step(self)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def account(self, reason: str) -> Lost:
+        return Lost(reason, exit_status=3)
+
+    async def close(self) -> str | None:
+        self.closed += 1
+        return self.close_failure
+
+    def lose(self) -> None:
+        self.on_lost(Lost("the process ended", exit_status=9))
+
+
+class House:
+    """One connection and what happened to it."""
+
+    def __init__(self, scripts: list[Script | Exception]) -> None:
+        self.scripts = scripts
+        self.ways: list[Way] = []
+        self.news: list[tuple[ConnectionState, str | None]] = []
+        self.changed = anyio.Event()
+        self.connection: ServerConnection
+
+    async def open_transport(self, on_lost: OnLost) -> Way:
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        if isinstance(script, Exception):
+            raise script
+        self.ways.append(Way({**good(), **script}, on_lost))
+        return self.ways[-1]
+
+    def note(self, connection: ServerConnection) -> None:
+        problem = connection.problem
+        self.news.append((connection.state, problem.code if problem else None))
+        self.changed.set()
+
+    async def until(self, state: ConnectionState) -> None:
+        while self.connection.state is not state:
+            self.changed = anyio.Event()
+            await self.changed.wait()
+
+
+def good() -> Script:
+    found: JsonObject = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    return {
+        "server/discover": Result(found, 1),
+        "tools/list": listed(None),
+        "tools/call": Result({"content": []}, 1),
+    }
+
+
+@asynccontextmanager
+async def house(
+    *scripts: Script | Exception, first_delay: float = 0.0, timeout_ms: int = 5000
+) -> AsyncGenerator[House]:
+    home = House(list(scripts) or [{}])
+    places = anyio.Semaphore(1)
+    terms = Terms(
+        timeout_ms, CatalogLimits(10, 1000), lambda: places, Backoff(first=first_delay, ceiling=first_delay)
+    )
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            home.connection = ServerConnection(
+                Peer("p", "stdio"), home.open_transport, terms, group=group, on_change=home.note
+            )
+            yield home
+            group.cancel_scope.cancel()
+
+
+CALL: JsonObject = {"name": "t", "arguments": {"area": "north"}}
+
+
+@pytest.mark.spec("connection")
+async def test_it_is_ready_once_prepared_and_closed_once_retired() -> None:
+    async with house() as home:
+        connection = home.connection
+        assert connection.state is ConnectionState.PREPARING
+        with pytest.raises(RequestNotSent):
+            await connection.request("tools/call", CALL)
+        await connection.prepare()
+        assert connection.state is ConnectionState.READY
+        assert [entry.name for entry in connection.catalog.tools] == ["t"]
+        assert await connection.request("tools/call", CALL) == Result({"content": []}, 1)
+        assert await connection.retire() is None
+        assert connection.state is ConnectionState.CLOSED
+        with pytest.raises(RequestNotSent):
+            await connection.request("tools/call", CALL)
+        assert await connection.retire() is None
+        assert home.ways[0].closed == 1
+        assert home.news == []
+
+
+@pytest.mark.spec("lifecycle")
+async def test_a_failed_preparation_has_closed_its_transport() -> None:
+    async with house({"tools/list": RemoteError(-32603, "no")}) as home:
+        with pytest.raises(Problem) as raised:
+            await home.connection.prepare()
+        assert raised.value.code == "catalog-invalid"
+        assert home.connection.problem is raised.value
+        assert home.connection.state is ConnectionState.FAILED
+        assert home.ways[0].closed == 1
+        assert await home.connection.retire() is None
+
+
+async def never(_: Way) -> Answer:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+@pytest.mark.spec("lifecycle")
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+async def test_a_cancelled_preparation_has_closed_its_transport(method: str) -> None:
+    async with house({method: never}) as home:
+        async with anyio.create_task_group() as group:
+            group.start_soon(home.connection.prepare)
+            while not any(request[0] == method for way in home.ways for request in way.requests):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+        assert home.connection.state is ConnectionState.FAILED
+        assert home.ways[0].closed == 1
+
+
+@pytest.mark.spec("prepare")
+async def test_silence_is_told_with_what_is_known_of_the_peer() -> None:
+    async with house({"server/discover": never}, timeout_ms=20) as home:
+        with pytest.raises(ServerUnavailable) as raised:
+            await home.connection.prepare()
+        assert raised.value.facts["exitStatus"] == 3
+        assert "an answer to server/discover did not come within 20 ms" in raised.value.detail
+
+
+@pytest.mark.spec("connection")
+async def test_a_loss_between_the_last_answer_and_ready_is_not_forgotten() -> None:
+    async def last(way: Way) -> Answer:
+        way.lose()
+        return listed(None)
+
+    async with house({"tools/list": last}) as home:
+        with pytest.raises(ServerUnavailable) as raised:
+            await home.connection.prepare()
+        assert raised.value.facts["exitStatus"] == 9
+        assert home.connection.state is ConnectionState.FAILED
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("failure", [AnswerLost("cut"), RequestNotSent("no")])
+async def test_a_failing_request_changes_no_state_and_is_not_sent_again(failure: Exception) -> None:
+    async with house({"tools/call": [failure, Result({}, 1)]}) as home:
+        await home.connection.prepare()
+        with pytest.raises(type(failure)):
+            await home.connection.request("tools/call", CALL)
+        assert home.connection.state is ConnectionState.READY
+        assert await home.connection.request("tools/call", CALL) == Result({}, 1)
+
+
+# The header mismatch
+
+
+def sent(home: House) -> list[str]:
+    return [request[0] for request in home.ways[0].requests[2:]]
+
+
+async def mismatched_call(home: House, header: str | None) -> Answer:
+    await home.connection.prepare()
+    input_schema = None if header is None else as_bytes(schema(header))
+    return await home.connection.request("tools/call", CALL, input_schema=input_schema)
+
+
+def as_bytes(value: JsonObject) -> bytes:
+    return orjson.dumps(value)
+
+
+@pytest.mark.spec("connection")
+async def test_after_a_header_mismatch_the_call_is_sent_once_more_where_the_annotations_changed() -> None:
+    script: Script = {
+        "tools/call": [MISMATCH, Result({"again": True}, 1)],
+        "tools/list": [listed("Old"), listed("New")],
+    }
+    async with house(script) as home:
+        assert await mismatched_call(home, "Old") == Result({"again": True}, 1)
+        assert sent(home) == ["tools/call", "tools/list", "tools/call"]
+        assert home.ways[0].requests[-1] == ("tools/call", CALL, as_bytes(schema("New")))
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize(
+    "again, header",
+    [
+        (listed("Old"), "Old"),
+        (listed("New", name="other"), "Old"),
+        (listed("bad header"), "Old"),
+        (RemoteError(-32603, "no"), "Old"),
+        (AnswerLost("cut"), "Old"),
+    ],
+)
+async def test_otherwise_the_mismatch_stands(again: object, header: str) -> None:
+    script: Script = {"tools/call": [MISMATCH], "tools/list": [listed("Old"), again]}
+    async with house(script) as home:
+        assert await mismatched_call(home, header) == MISMATCH
+        assert sent(home) == ["tools/call", "tools/list"]
+
+
+@pytest.mark.spec("connection")
+async def test_a_second_mismatch_stands_and_other_errors_are_not_looked_into() -> None:
+    script: Script = {"tools/call": [MISMATCH, MISMATCH], "tools/list": [listed("Old"), listed("New")]}
+    async with house(script) as home:
+        assert await mismatched_call(home, "Old") == MISMATCH
+        assert sent(home) == ["tools/call", "tools/list", "tools/call"]
+    for answer, header in ((RemoteError(-32602, "no"), "Old"), (MISMATCH, None)):
+        async with house({"tools/call": answer}) as home:
+            assert await mismatched_call(home, header) == answer
+            assert sent(home) == ["tools/call"]
+
+
+# Loss and recovery
+
+
+@pytest.mark.spec("connection")
+async def test_a_lost_server_is_prepared_again_and_its_catalog_stays_meanwhile() -> None:
+    async with house({}, {"tools/list": listed(None, name="new")}) as home:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        assert home.connection.state is ConnectionState.RECOVERING
+        assert home.news == [(ConnectionState.RECOVERING, "server-unavailable")]
+        assert home.connection.problem is not None
+        assert home.connection.problem.facts["exitStatus"] == 9
+        assert [entry.name for entry in home.connection.catalog.tools] == ["t"]
+        with pytest.raises(RequestNotSent):
+            await home.connection.request("tools/call", CALL)
+        await home.until(ConnectionState.READY)
+        assert home.connection.problem is None
+        assert [entry.name for entry in home.connection.catalog.tools] == ["new"]
+        assert home.ways[0].closed == 1
+        await home.connection.retire()
+
+
+@pytest.mark.spec("connection")
+async def test_recovery_goes_on_through_every_kind_of_failure() -> None:
+    gone = ServerUnavailable("p", "stdio", "cannot start")
+    dying: Script = {"tools/list": AnswerLost("it ended")}
+    async with house({}, gone, dying, RuntimeError("a bug"), {}) as home:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        await home.until(ConnectionState.READY)
+        codes = [code for _, code in home.news]
+        assert codes == ["server-unavailable", "server-unavailable", "server-unavailable", "internal", None]
+        assert [way.closed for way in home.ways] == [1, 1, 0]
+        home.ways[-1].lose()
+        await home.until(ConnectionState.READY)
+
+
+@pytest.mark.spec("connection")
+async def test_a_server_lost_while_it_recovers_is_tried_again() -> None:
+    async def last(way: Way) -> Answer:
+        way.lose()
+        return listed(None)
+
+    async with house({}, {"tools/list": last}, {}) as home:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        await home.until(ConnectionState.READY)
+        assert len(home.ways) == 3
+        assert [way.closed for way in home.ways] == [1, 1, 0]
+
+
+@pytest.mark.spec("lifecycle")
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+async def test_retiring_takes_over_from_a_recovery_wherever_it_is(method: str) -> None:
+    async with house({}, {method: never}) as home:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        while not any(request[0] == method for way in home.ways[1:] for request in way.requests):
+            await anyio.lowlevel.checkpoint()
+        assert await home.connection.retire() is None
+        assert home.connection.state is ConnectionState.CLOSED
+        assert [way.closed for way in home.ways] == [1, 1]
+
+
+@pytest.mark.spec("lifecycle")
+async def test_retiring_takes_over_from_a_recovery_that_waits() -> None:
+    async with house({}, {}, first_delay=3600.0) as home:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        assert await home.connection.retire() is None
+        assert (home.connection.state, len(home.ways)) == (ConnectionState.CLOSED, 1)
+
+
+@pytest.mark.spec("lifecycle")
+async def test_a_recovery_that_succeeds_while_it_is_retired_is_closed_too() -> None:
+    retired: list[str | None] = []
+
+    async def last(_: Way) -> Answer:
+        group.start_soon(retire)
+        await anyio.lowlevel.checkpoint()
+        return listed(None)
+
+    async def retire() -> None:
+        retired.append(await home.connection.retire())
+
+    async with house({}, {"tools/list": last}) as home, anyio.create_task_group() as group:
+        await home.connection.prepare()
+        home.ways[0].lose()
+        while not retired:
+            await anyio.lowlevel.checkpoint()
+        assert home.connection.state is ConnectionState.CLOSED
+        assert [way.closed for way in home.ways] == [1, 1]
+
+
+@pytest.mark.spec("shutdown")
+async def test_a_failed_close_is_told_once_for_all_who_ask() -> None:
+    async with house() as home:
+        await home.connection.prepare()
+        home.ways[0].close_failure = "a process would not end"
+        reasons: list[str | None] = []
+
+        async def retire() -> None:
+            reasons.append(await home.connection.retire())
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(retire)
+        assert reasons == ["a process would not end"] * 3
+        assert home.ways[0].closed == 1
+        assert home.connection.state is ConnectionState.CLOSED
