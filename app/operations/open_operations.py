@@ -12,7 +12,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import anyio
-import structlog
 
 from app.core.answers import Progress, RequestFault
 from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
@@ -27,8 +26,6 @@ from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
-
-log = structlog.get_logger("plurnk.operation")
 
 Observe = Callable[[RunEvent], None]
 
@@ -217,7 +214,7 @@ class OpenOperations:
     def _expire(self, operation: OpenOperation) -> None:
         """End an operation that nobody answered in time: by its own deadline, else by the question's."""
         operation.is_expired = True
-        if operation.deadline <= asyncio.get_running_loop().time():
+        if operation.due >= operation.deadline:
             operation.machine.time_out(self.settings.request_timeout_ms)
         else:
             operation.machine.fail(InterruptExpired(operation.open_interrupts[0].id))
