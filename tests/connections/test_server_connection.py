@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import anyio
 import anyio.lowlevel
@@ -38,6 +38,9 @@ def listed(header: str | None, name: str = "t") -> Result:
     return Result({"tools": [{"name": name, "inputSchema": schema(header)}]}, 1)
 
 
+Step: TypeAlias = Callable[["Way"], Awaitable[Answer]]
+
+
 class Way:
     """One transport of the test's making."""
 
@@ -63,8 +66,7 @@ class Way:
         if isinstance(answer, list):
             answer = answer.pop(0)
         if callable(answer):
-            step: Callable[[Way], Awaitable[Answer]] = answer
-            return await step(self)
+            return await cast("Step", answer)(self)
         if isinstance(answer, Exception):
             raise answer
         return answer

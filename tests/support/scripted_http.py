@@ -226,7 +226,7 @@ class ScriptedHttp:
             await writer.drain()
             return
         await self._send_all(reply.chunks, seen, reader, writer, is_chunked=True)
-        if reply.then == "keep":
+        if reply.then == "keep" and not writer.is_closing():
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
