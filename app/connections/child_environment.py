@@ -4,6 +4,7 @@ Looks at the file system and starts nothing. Every cause that can be seen before
 because the error of a failed start does not tell which of its files it means.
 """
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,6 +86,24 @@ def find_executable(command: str, *, path: str, directory: Path) -> Path | None:
     entries = [Path(entry) for entry in path.split(os.pathsep) if entry.startswith("/")]
     files = [file for entry in entries if (file := entry / command).is_file()]
     return next((file for file in files if os.access(file, os.X_OK)), files[0] if files else None)
+
+
+def start_failure(server: str, error: OSError, program: Program) -> ServerUnavailable:
+    """Return the Problem of a program that the system did not start, blaming a field where that is certain."""
+    if program.cwd is not None and error.filename == program.cwd:
+        return ServerUnavailable(server, "stdio", f"'cwd' cannot be used ({error.strerror})", field="cwd")
+    match error.errno:
+        case errno.ENOENT:
+            reason = "'command' cannot be used: its interpreter or loader does not exist"
+            return ServerUnavailable(server, "stdio", reason, field="command")
+        case errno.E2BIG:
+            reason = "'args' and 'env' are longer than the system allows"
+            return ServerUnavailable(server, "stdio", reason, field="args")
+        case errno.EACCES | errno.ENOEXEC | errno.ENOTDIR | errno.EISDIR | errno.ELOOP | errno.EPERM:
+            reason = f"'command' cannot be used ({error.strerror})"
+            return ServerUnavailable(server, "stdio", reason, field="command")
+        case _:
+            return ServerUnavailable(server, "stdio", f"the process could not be started ({error.strerror})")
 
 
 def _require_passable(

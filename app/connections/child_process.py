@@ -280,6 +280,10 @@ class ChildProcess:
         for descriptor in list(self._outputs):
             self._drain(descriptor)
         self.stdin.close()
+        if not self._exited.is_set():
+            self._signal(
+                signal.SIGTERM
+            )  # nobody can talk to it any more, and its close may be long in coming
         self._on_end(self._ending())
 
     def _drain(self, descriptor: int) -> None:

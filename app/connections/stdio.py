@@ -18,7 +18,6 @@ Decided here:
 """
 
 import asyncio
-import errno
 import gc
 import itertools
 from collections.abc import Callable, Generator, Mapping
@@ -28,7 +27,7 @@ from typing import TypeAlias, assert_never
 
 import structlog
 
-from app.connections.child_environment import Program, child_environment, resolve_program
+from app.connections.child_environment import Program, child_environment, resolve_program, start_failure
 from app.connections.child_output import DroppedLines, Masking, StderrTail
 from app.connections.child_process import ChildProcess, Ending, Patience
 from app.connections.line_splitter import LineSplitter, Oversized
@@ -158,7 +157,7 @@ class StdioTransport:
                 patience=patience,
             )
         except OSError as error:
-            raise _not_started(self._server, error, program) from error
+            raise start_failure(self._server, error, program) from error
         if self._lost is not None:
             await self._child.close()
             raise _unavailable(self._server, self._lost)
@@ -378,21 +377,3 @@ def _unavailable(server: str, lost: Lost) -> ServerUnavailable:
         signal=lost.signal,
         stderr=lost.stderr,
     )
-
-
-def _not_started(server: str, error: OSError, program: Program) -> ServerUnavailable:
-    """Return the Problem of a child that the system did not start, blaming a field where that is certain."""
-    if program.cwd is not None and error.filename == program.cwd:
-        return ServerUnavailable(server, "stdio", f"'cwd' cannot be used ({error.strerror})", field="cwd")
-    match error.errno:
-        case errno.ENOENT:
-            reason = "'command' cannot be used: its interpreter or loader does not exist"
-            return ServerUnavailable(server, "stdio", reason, field="command")
-        case errno.E2BIG:
-            reason = "'args' and 'env' are longer than the system allows"
-            return ServerUnavailable(server, "stdio", reason, field="args")
-        case errno.EACCES | errno.ENOEXEC | errno.ENOTDIR | errno.EISDIR | errno.ELOOP | errno.EPERM:
-            reason = f"'command' cannot be used ({error.strerror})"
-            return ServerUnavailable(server, "stdio", reason, field="command")
-        case _:
-            return ServerUnavailable(server, "stdio", f"the process could not be started ({error.strerror})")

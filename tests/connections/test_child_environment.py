@@ -1,5 +1,6 @@
 """What exactly is started. SPEC §connection, §definition."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from app.connections.child_environment import (
     child_environment,
     find_executable,
     resolve_program,
+    start_failure,
 )
 from app.core.problems import DefinitionInvalid, ServerUnavailable
 
@@ -51,8 +53,11 @@ def test_a_bare_command_is_looked_up_on_the_childs_path(tmp_path: Path) -> None:
     assert resolve("srv", path=path).executable == str(file)
 
 
-def test_a_bare_command_is_never_taken_from_the_working_directory(tmp_path: Path) -> None:
+def test_a_bare_command_is_never_taken_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script(tmp_path / "srv")
+    monkeypatch.chdir(tmp_path)
     assert find_executable("srv", path=":.:", directory=tmp_path) is None
 
 
@@ -109,3 +114,22 @@ def test_what_no_process_can_be_given_is_refused_by_pointer() -> None:
         "/command",
     ]
     assert "secret" not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "error, field",
+    [
+        (OSError(errno.ENOENT, "No such file or directory", "/gone"), "cwd"),
+        (OSError(errno.ENOENT, "No such file or directory", "/bin/x"), "command"),
+        (OSError(errno.ENOEXEC, "Exec format error", "/bin/x"), "command"),
+        (OSError(errno.E2BIG, "Argument list too long", "/bin/x"), "args"),
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), None),
+        (OSError(errno.EMFILE, "Too many open files"), None),
+    ],
+)
+def test_a_start_that_the_system_refuses_blames_a_field_only_where_that_is_certain(
+    error: OSError, field: str | None
+) -> None:
+    problem = start_failure("p", error, Program("/bin/x", (), "/gone", {}))
+    facts = {"server": "p", "transport": "stdio"}
+    assert problem.facts == (facts if field is None else {**facts, "field": field})

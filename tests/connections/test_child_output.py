@@ -34,9 +34,10 @@ def test_the_end_of_stderr_is_shown() -> None:
         SECRET,
         f"{SECRET[:5]}\x1b[31m{SECRET[5:]}",
         "x" * 3000 + SECRET + "y" * (STDERR_SHOWN - 5),
-        "x" * (64 * 1024 - 8) + SECRET + "\x1b[0m" * 16_384,
+        "x" * 20_000 + SECRET + "\x1b[0m" * 4094,
+        "x" * (64 * 1024 - 8) + SECRET + "\x1b[0m" * 16_382,
     ],
-    ids=["plain", "split by an escape", "across the cut", "beheaded and then nothing but escapes"],
+    ids=["plain", "split by an escape", "across the cut", "across the window", "beheaded by the ring"],
 )
 def test_a_secret_is_masked_wherever_it_stands(raw: str) -> None:
     text = shown(raw.encode()) or ""

@@ -182,6 +182,13 @@ async def test_a_child_that_closes_its_input_ends_when_it_is_written_to(reaper: 
     assert await started.child.close() is None
 
 
+async def test_a_child_nobody_can_talk_to_is_sent_off_before_it_is_closed(reaper: Reaper) -> None:
+    started = await start(reaper, {"start": [READY, {"close": "stdout"}, {"sleep": 600}]}, QUICK)
+    await until_gone({started.child.pid})
+    assert started.endings == [Ending("the process closed its standard output")]
+    assert await started.child.close() is None
+
+
 async def test_the_status_is_told_when_the_end_follows_the_closed_pipe(reaper: Reaper) -> None:
     started = await start(reaper, {"start": [READY, {"close": "stdout"}, {"sleep": 0.05}, {"exit": 4}]})
     with anyio.fail_after(20):

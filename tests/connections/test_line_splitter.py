@@ -34,7 +34,9 @@ def test_any_chunking_gives_the_same_lines(lines: list[bytes], rest: bytes, size
 
 
 @given(st.lists(st.integers(1, 700)), st.lists(st.integers(0, 900)))
-def test_a_line_over_the_limit_keeps_its_edges_and_harms_no_other(lengths: list[int], sizes: list[int]) -> None:
+def test_a_line_over_the_limit_keeps_its_edges_and_harms_no_other(
+    lengths: list[int], sizes: list[int]
+) -> None:
     lines = [bytes(97 + index % 26 for index in range(length)) for length in lengths]
     splitter = LineSplitter(600)
     found = fed(splitter, cut(b"".join(line + b"\n" for line in lines), sizes))
@@ -46,6 +48,10 @@ def test_a_line_over_the_limit_keeps_its_edges_and_harms_no_other(lengths: list[
 @pytest.mark.parametrize("separator", [b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x85", "\u2028".encode()])
 def test_only_lf_ends_a_line(separator: bytes) -> None:
     assert fed(LineSplitter(100), [b"a" + separator + b"b\n"]) == [b"a" + separator + b"b"]
+
+
+def test_blank_lines_are_left_out() -> None:
+    assert fed(LineSplitter(100), [b"\n \r\n\r", b"\n\t\n1\n"]) == [b"1"]
 
 
 def test_a_line_of_exactly_the_limit_is_taken() -> None:
