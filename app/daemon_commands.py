@@ -62,7 +62,8 @@ def _migrate() -> None:
 
 def _token(
     workspace: Annotated[
-        str | None, typer.Option("--workspace", "-w", help="Print a token that is valid for this workspace only.")
+        str | None,
+        typer.Option("--workspace", "-w", help="Print a token that is valid for this workspace only."),
     ] = None,
 ) -> None:
     """Print the operator's token, or one for a single workspace."""

@@ -25,7 +25,11 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
     last: list[Processor] = (
         [structlog.processors.format_exc_info, _render_json]
         if settings.log_format == "json"
-        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
 
     def masked(_logger: Any, _method: str, line: Any) -> str:
@@ -49,3 +53,9 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
 
 def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
     return orjson.dumps(event, default=repr).decode()
+
+
+def _console() -> Processor:
+    return structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+    )

@@ -1,6 +1,6 @@
 """The composition root: builds the adapters and the task tree, and the HTTP application over them. Sees everything."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -> AsyncIterator[Daemon]:
+async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -> AsyncGenerator[Daemon]:
     """Run the daemon's task tree inside the block; the store is migrated before it and closed after it.
 
     Raises:
@@ -55,7 +55,10 @@ async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -
     token = operator_token(settings.token, home)
     mask.add([token] if token else [])
     tokens = Tokens(token)
-    async with open_store(settings.database_url or home.database) as store, anyio.create_task_group() as group:
+    async with (
+        open_store(settings.database_url or home.database) as store,
+        anyio.create_task_group() as group,
+    ):
         record = ChildRecord(home.children)
         await record.end_survivors()
         connector = Connector(settings, configuration.environment.values, mask, reaper=Reaper(record))

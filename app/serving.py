@@ -6,11 +6,11 @@ import socket
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing_extensions import override
 
 import anyio
 import structlog
 import uvicorn
+from typing_extensions import override
 
 from app import logs
 from app.configuration import Configuration
@@ -29,7 +29,7 @@ ABRUPT = 128
 """Added to a signal's number, the exit status of a process that it ended at once."""
 
 
-class StartRefused(Exception):  # noqa: N818 named like the Problems
+class StartRefused(Exception):
     """The daemon does not start; the text is one sentence that says what to do."""
 
 
@@ -112,7 +112,7 @@ def _bound(settings: Settings) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(2048)
-        listening.setblocking(False)
+        listening.setblocking(False)  # noqa: FBT003 the standard library's signature
     except OSError as error:
         raise StartRefused(
             f"The address {settings.host} port {settings.port} cannot be opened: {error.strerror or error}."
@@ -134,4 +134,3 @@ def _greet(address: str, daemon: Daemon) -> None:
     else:
         sys.stdout.write('export PLURNK_TOKEN="$(plurnk-mcpd token)"\n')
     sys.stdout.flush()
-

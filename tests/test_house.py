@@ -38,7 +38,11 @@ def spec_sections() -> set[str]:
 
 def spec_table(section: str) -> list[list[str]]:
     text = SPEC.split(f"## §{section}", 1)[1].split("\n## §", 1)[0]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| `")]
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
 
 
 def problem_classes() -> dict[str, type[Problem]]:
@@ -75,7 +79,9 @@ def test_every_file_of_the_app_has_a_test_file_of_its_name(path: Path) -> None:
     if relative in MIRRORED_BY_JOURNEYS or "samples" in path.parts:
         return
     folder = ROOT / "tests" / path.relative_to(ROOT / "app").parent
-    assert (folder / f"test_{path.stem}.py").exists(), f"{relative} has no {folder.relative_to(ROOT)}/test_{path.stem}.py"
+    assert (folder / f"test_{path.stem}.py").exists(), (
+        f"{relative} has no {folder.relative_to(ROOT)}/test_{path.stem}.py"
+    )
 
 
 @pytest.mark.parametrize("path", APP_FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -107,4 +107,6 @@ class Action(Generic[ParamsT]):
                 case "extra_forbidden":
                     raise ParameterInvalid(field, f"'{self.kind}' takes no such parameter") from None
                 case _:
-                    raise ParameterInvalid(field, fault["msg"].lower().removeprefix("value error, ")) from None
+                    raise ParameterInvalid(
+                        field, fault["msg"].lower().removeprefix("value error, ")
+                    ) from None

@@ -1,4 +1,4 @@
-"""``workspace.mcp.detach``: take a server away, or cancel one that is only being prepared. SPEC §actions, §effective."""
+"""``workspace.mcp.detach``: take a server away, or cancel its preparation. SPEC §actions, §effective."""
 
 from app.actions.action import Action, ActionOutcome, Done, Params, Run
 from app.core.attachments import Detached

@@ -9,7 +9,6 @@ from app.actions import (
     cancel,
     complete,
     detach,
-    list as list_action,
     oauth_complete,
     read,
     reconnect,
@@ -17,6 +16,9 @@ from app.actions import (
     restore,
     tools,
     watch,
+)
+from app.actions import (
+    list as list_action,
 )
 from app.actions.action import Action
 

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias, Union
 
-Json: TypeAlias = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]  # noqa: UP007 recursive
+Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 recursive
 """Any JSON value, as orjson returns it."""
 
 JsonObject: TypeAlias = dict[str, Json]

@@ -29,7 +29,8 @@ class ResourceNotFound(Problem):
 
     def __init__(self, server: str, *, outcome: Outcome = Outcome.NOT_SENT) -> None:
         super().__init__(
-            f"Server '{server}' has no such resource. Read '{server}:///resources' for what it lists.", server=server
+            f"Server '{server}' has no such resource. Read '{server}:///resources' for what it lists.",
+            server=server,
         )
         self.outcome = outcome
 
@@ -41,7 +42,8 @@ class PromptNotFound(Problem):
 
     def __init__(self, server: str) -> None:
         super().__init__(
-            f"Server '{server}' has no such prompt. Read '{server}:///prompts' for what it lists.", server=server
+            f"Server '{server}' has no such prompt. Read '{server}:///prompts' for what it lists.",
+            server=server,
         )
 
 
@@ -131,7 +133,9 @@ class ResultTooLarge(Problem):
     outcome = Outcome.EXECUTED
 
     def __init__(self, server: str | None, *, limit: int, setting: str | None) -> None:
-        whose = "The result" if server is None else f"Server '{server}' completed the operation, and its result"
+        whose = (
+            "The result" if server is None else f"Server '{server}' completed the operation, and its result"
+        )
         raised = "" if setting is None else f", or ask the operator to raise {setting}"
         super().__init__(
             f"{whose} is larger than {limit} bytes. Ask for less{raised}.",
@@ -149,7 +153,8 @@ class InputUnsupported(Problem):
 
     def __init__(self, server: str, reason: str) -> None:
         super().__init__(
-            f"Server '{server}' asks for input that this host cannot give ({reason}); nobody was asked.", server=server
+            f"Server '{server}' asks for input that this host cannot give ({reason}); nobody was asked.",
+            server=server,
         )
 
 
@@ -171,7 +176,9 @@ class InterruptExpired(Problem):
     code, title, status = "interrupt-expired", "Interrupt expired", 410
 
     def __init__(self, interrupt: str) -> None:
-        super().__init__("The question has expired; its operation has ended. Call again.", interrupt=interrupt)
+        super().__init__(
+            "The question has expired; its operation has ended. Call again.", interrupt=interrupt
+        )
 
 
 class InterruptConflict(Problem):
@@ -206,7 +213,9 @@ class AnswerInvalid(Problem):
         listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
         first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
         super().__init__(
-            f"The answer does not fit the question, which stays open: {first}.", interrupt=interrupt, errors=listed
+            f"The answer does not fit the question, which stays open: {first}.",
+            interrupt=interrupt,
+            errors=listed,
         )
 
 

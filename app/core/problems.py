@@ -27,7 +27,9 @@ class ActionUnknown(Problem):
     code, title, status = "action-unknown", "Action unknown", 404
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"There is no action of kind '{kind[:128]}'. SPEC §actions lists the kinds.", kind=kind[:128])
+        super().__init__(
+            f"There is no action of kind '{kind[:128]}'. SPEC §actions lists the kinds.", kind=kind[:128]
+        )
 
 
 class ActionRequired(Problem):
@@ -84,7 +86,9 @@ class WorkspaceRefused(Problem):
     code, title, status = "workspace-refused", "Workspace refused", 403
 
     def __init__(self) -> None:
-        super().__init__("This token is valid for another workspace. Use that workspace's own or the operator's token.")
+        super().__init__(
+            "This token is valid for another workspace. Use that workspace's own or the operator's token."
+        )
 
 
 class DefinitionInvalid(Problem):
@@ -163,7 +167,8 @@ class ServerExists(Problem):
 
     def __init__(self, server: str) -> None:
         super().__init__(
-            f"The workspace already has a server '{server}'. Use workspace.mcp.replace to change it.", server=server
+            f"The workspace already has a server '{server}'. Use workspace.mcp.replace to change it.",
+            server=server,
         )
 
 
@@ -186,7 +191,8 @@ class ServerNotConnected(Problem):
     def __init__(self, server: str, *, cause: JsonObject | None = None) -> None:
         because = f" Cause: {cause['detail']}" if cause and "detail" in cause else ""
         super().__init__(
-            f"Server '{server}' is not connected; nothing was sent. Try again, or use workspace.mcp.reconnect.{because}",
+            f"Server '{server}' is not connected; nothing was sent. Try again, or use"
+            f" workspace.mcp.reconnect.{because}",
             server=server,
             cause=cause,
         )
@@ -296,7 +302,9 @@ class AuthorizationRefused(Problem):
     code, title, status = "authorization-refused", "Authorization refused", 502
 
     def __init__(self, server: str, reason: str, *, http_status: int | None = None) -> None:
-        super().__init__(f"Server '{server}' refused the connection: {reason}.", server=server, httpStatus=http_status)
+        super().__init__(
+            f"Server '{server}' refused the connection: {reason}.", server=server, httpStatus=http_status
+        )
 
 
 class OAuthNotPending(Problem):
@@ -348,7 +356,9 @@ class Internal(Problem):
     code, title, status = "internal", "Internal error", 500
 
     def __init__(self, trace: str) -> None:
-        super().__init__(f"The daemon failed. Its log has the rest under trace {trace}; please report it.", trace=trace)
+        super().__init__(
+            f"The daemon failed. Its log has the rest under trace {trace}; please report it.", trace=trace
+        )
 
 
 class Unauthenticated(Problem):
@@ -375,7 +385,9 @@ class OriginRefused(Problem):
     code, title, status = "origin-refused", "Origin refused", 403
 
     def __init__(self) -> None:
-        super().__init__("This Origin may not use the daemon. PLURNK_ALLOWED_ORIGINS lists the ones that may.")
+        super().__init__(
+            "This Origin may not use the daemon. PLURNK_ALLOWED_ORIGINS lists the ones that may."
+        )
 
 
 class BodyTooLarge(Problem):

@@ -23,7 +23,9 @@ def summary(server: ServerSnapshot[ConnectionT]) -> JsonObject:
         "state": str(server.state),
         "enabledTools": None if tools is None else list(tools),
         "read": list(definition.read) if definition else [],
-        "withheld": [{"name": each.name, "reason": each.reason} for each in published.withheld] if published else [],
+        "withheld": [{"name": each.name, "reason": each.reason} for each in published.withheld]
+        if published
+        else [],
     }
     if definition is None:
         del shown["transport"]
@@ -59,11 +61,14 @@ def _offered(published: Published[ConnectionT]) -> JsonObject:
     }
     if catalog.instructions is not None:
         offered["instructions"] = catalog.instructions
-    return offered | {
-        "tools": names,
-        "resources": len(catalog.resources),
-        "resourceTemplates": len(catalog.resource_templates),
-        "prompts": len(catalog.prompts),
-        "revision": published.registry.revision,
-        "live": published.is_live,
-    }
+    offered.update(
+        {
+            "tools": names,
+            "resources": len(catalog.resources),
+            "resourceTemplates": len(catalog.resource_templates),
+            "prompts": len(catalog.prompts),
+            "revision": published.registry.revision,
+            "live": published.is_live,
+        }
+    )
+    return offered

@@ -5,7 +5,7 @@ can refuse stands before the shield; inside it only the store can fail, and then
 shield a client that disconnects during the write would leave the database and the memory apart.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -85,7 +85,8 @@ async def _prepare(
 async def commit(
     workspace: "Workspace", change: Change, candidate: Connection | None
 ) -> ServerSnapshot[Connection] | None:
-    """Make the change durable, then visible, then retire what it replaces; or close the candidate and change nothing."""
+    """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
+    retirement = anyio.Event()
     async with _retired_on_error(candidate), workspace.committing(), workspace.gate(change.name).quiet():
         workspace.require_no_drift(change)
         successor = workspace.successor(change, candidate)
@@ -98,7 +99,7 @@ async def commit(
 
 
 @asynccontextmanager
-async def _retired_on_error(candidate: Connection | None) -> AsyncIterator[None]:
+async def _retired_on_error(candidate: Connection | None) -> AsyncGenerator[None]:
     try:
         yield
     except BaseException:

@@ -134,7 +134,9 @@ class Hydration:
         workspace.show_all(dict(sorted(servers.items())))
         for each in broken:
             if each.definition is not None:
-                workspace.group.start_soon(self._retry, each.name, workspace.generation(each.name), self._epoch)
+                workspace.group.start_soon(
+                    self._retry, each.name, workspace.generation(each.name), self._epoch
+                )
 
     async def _open_all(self, wanted: list[EffectiveServer]) -> Servers:
         opened: Servers = {}
@@ -178,7 +180,9 @@ class Hydration:
         """Publish every effective server with its own Problem, and close what was acquired."""
         cause = culprit.problem.document(Stage.MANAGEMENT) if culprit.problem else None
         failed = {
-            name: server if server.published is None else _withdrawn(server, ServerNotConnected(name, cause=cause))
+            name: server
+            if server.published is None
+            else _withdrawn(server, ServerNotConnected(name, cause=cause))
             for name, server in sorted(servers.items())
         }
         self._workspace.show_all(failed)

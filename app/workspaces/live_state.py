@@ -4,7 +4,7 @@ A reader takes the snapshot and subscribes without an await between the two, so 
 Values put in are not mutated afterwards by anybody.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
@@ -63,7 +63,7 @@ class LiveState:
             self._changed({"op": "remove", "path": f"/plurnk/{section}/{_escaped(key)}"})
 
     @contextmanager
-    def one_change(self) -> Iterator[None]:
+    def one_change(self) -> Generator[None]:
         """Gather every put and drop inside the block, which must not await, into one delta."""
         if self._batch is not None:
             yield

@@ -1,4 +1,4 @@
-"""WorkspaceManager: every workspace of the daemon, made on first use and owned to the end. SPEC §hydration, §shutdown."""
+"""WorkspaceManager: every workspace, made on first use and owned to the end. SPEC §hydration, §shutdown."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
-"""Candidates that are being prepared in a workspace, by server name, so that detach can cancel them. SPEC §lifecycle."""
+"""Candidates that are being prepared, by server name, so that detach can cancel them. SPEC §lifecycle."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
@@ -21,7 +21,7 @@ class Preparations:
         return sum(len(scopes) for scopes in self._running.values())
 
     @contextmanager
-    def running(self, name: str) -> Iterator[None]:
+    def running(self, name: str) -> Generator[None]:
         """Mark the block as a preparation of this server.
 
         Raises:

@@ -4,7 +4,7 @@ An operation takes the lock just long enough to count itself; a commit holds it 
 So a call that arrives during the milliseconds of a commit waits, and then gets the new connection.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
@@ -35,7 +35,7 @@ class Gate:
         self._operations.pop(operation, None)
 
     @asynccontextmanager
-    async def quiet(self) -> AsyncIterator[None]:
+    async def quiet(self) -> AsyncGenerator[None]:
         """Hold the gate: nobody is counted, and nobody gets in until the block ends.
 
         Raises:

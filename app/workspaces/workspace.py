@@ -4,7 +4,7 @@ Owns the current snapshot, the gates, the generations and the task group its con
 changes it is ``change``; bringing it to life is ``hydration``.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -143,7 +143,9 @@ class Workspace:
 
     def connections(self) -> list[Connection]:
         """Return every connection of the current snapshot."""
-        return [each.published.connection for each in self.snapshot.servers.values() if each.published is not None]
+        return [
+            each.published.connection for each in self.snapshot.servers.values() if each.published is not None
+        ]
 
     # Use
 
@@ -189,7 +191,7 @@ class Workspace:
         return Lease(found, found.published.connection, operation, gate)
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def in_use(self) -> Generator[None]:
         """Keep the workspace from being idle during the block."""
         self._users += 1
         try:
@@ -217,7 +219,7 @@ class Workspace:
         return await self._connector.open(target, self.group, self._connection_changed)
 
     @asynccontextmanager
-    async def committing(self) -> AsyncIterator[None]:
+    async def committing(self) -> AsyncGenerator[None]:
         """Hold the workspace's commit lock, which a running hydration holds too."""
         async with self._commit_lock:
             if self._is_closing:
@@ -237,7 +239,9 @@ class Workspace:
         if change.seen_generation != self.generation(change.name):
             raise ServerChanged(change.name)
         if change.is_attach and len(self.effective.servers) >= self.settings.max_servers:
-            raise TooMany("servers in this workspace", limit=self.settings.max_servers, setting="PLURNK_MAX_SERVERS")
+            raise TooMany(
+                "servers in this workspace", limit=self.settings.max_servers, setting="PLURNK_MAX_SERVERS"
+            )
 
     def successor(self, change: Change, candidate: Connection | None) -> ServerSnapshot[Connection] | None:
         """Return what the candidate will be published as, or None for a detach; pure but for reading its state.
@@ -250,7 +254,9 @@ class Workspace:
             return None
         if candidate.state is not ConnectionState.READY:
             transport = change.definition.transport
-            raise candidate.problem or ServerUnavailable(change.name, transport, "it ended right after it was prepared")
+            raise candidate.problem or ServerUnavailable(
+                change.name, transport, "it ended right after it was prepared"
+            )
         return published_server(candidate, change.definition, change.source, self.settings)
 
     def publish(self, change: Change, successor: ServerSnapshot[Connection] | None) -> anyio.Event:
@@ -310,7 +316,9 @@ class Workspace:
             return
         self.show(server.name, self._reported(server, connection))
 
-    def _reported(self, server: ServerSnapshot[Connection], connection: Connection) -> ServerSnapshot[Connection]:
+    def _reported(
+        self, server: ServerSnapshot[Connection], connection: Connection
+    ) -> ServerSnapshot[Connection]:
         if server.definition is None or connection.state is not ConnectionState.READY:
             return ServerSnapshot(
                 name=server.name,

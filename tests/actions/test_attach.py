@@ -46,7 +46,10 @@ async def test_attaching_over_a_tombstone_replaces_it(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], type[Problem]]] = {
     "no definition": ({}, ParameterRequired),
     "no object": ({"server": "x"}, ParameterInvalid),
-    "an unknown member": ({"server": {"name": "p", "transport": "http", "url": "URL", "Tools": []}}, DefinitionInvalid),
+    "an unknown member": (
+        {"server": {"name": "p", "transport": "http", "url": "URL", "Tools": []}},
+        DefinitionInvalid,
+    ),
     "a missing reference": (
         {"server": {"name": "p", "transport": "http", "url": "URL", "headers": {"X-K": "a ${NOPE_1} b"}}},
         ReferenceMissing,
@@ -78,7 +81,11 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Problem]]] = {
 async def test_what_is_refused_reaches_no_peer_and_leaves_nothing(
     tmp_path: Path, members: dict[str, Any], expected: type[Problem]
 ) -> None:
-    environment = {"PLURNK_REFERENCES": '["LENT_*"]', "PLURNK_STDIO_POLICY": "defaults", "SECRET": "canary-secret"}
+    environment = {
+        "PLURNK_REFERENCES": '["LENT_*"]',
+        "PLURNK_STDIO_POLICY": "defaults",
+        "SECRET": "canary-secret",
+    }
     async with scripted_http() as peer, workspace_house(tmp_path, environment=environment) as house:
         if isinstance(members.get("server"), dict) and "url" in members["server"]:
             members = {"server": {**members["server"], "url": peer.url}}

@@ -25,7 +25,10 @@ from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("actions")
 
-SILENT = lambda _event: None  # noqa: E731 an observer that looks at nothing
+
+def SILENT(_event: object) -> None:  # noqa: N802 a constant that is a function
+    """Observe nothing."""
+
 
 FAULTS: dict[str, tuple[object, type[Problem]]] = {
     "none": (None, ActionRequired),
@@ -43,7 +46,9 @@ async def test_what_is_no_action_is_refused(tmp_path: Path, action: object, expe
             await perform(house.host, Principal(), "w", action, observe=SILENT)
 
 
-@pytest.mark.parametrize("name, expected", [("", WorkspaceRequired), ("../x", WorkspaceInvalid), (".x", WorkspaceInvalid)])
+@pytest.mark.parametrize(
+    "name, expected", [("", WorkspaceRequired), ("../x", WorkspaceInvalid), (".x", WorkspaceInvalid)]
+)
 async def test_what_is_no_workspace_is_refused(tmp_path: Path, name: str, expected: type[Problem]) -> None:
     async with workspace_house(tmp_path) as house:
         with pytest.raises(expected):

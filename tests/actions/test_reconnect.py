@@ -25,9 +25,20 @@ async def test_a_reconnected_server_is_listed_afresh(tmp_path: Path) -> None:
 
 @pytest.mark.spec("policy")
 async def test_the_revision_ignores_the_order_of_keys(tmp_path: Path) -> None:
-    one = {"name": "a", "description": "d", "inputSchema": {"type": "object", "properties": {"x": {}, "y": {}}}}
-    two = {"inputSchema": {"properties": {"y": {}, "x": {}}, "type": "object"}, "description": "d", "name": "a"}
-    async with scripted_http({"tools/list": result({"tools": [one]})}) as peer, workspace_house(tmp_path) as house:
+    one = {
+        "name": "a",
+        "description": "d",
+        "inputSchema": {"type": "object", "properties": {"x": {}, "y": {}}},
+    }
+    two = {
+        "inputSchema": {"properties": {"y": {}, "x": {}}, "type": "object"},
+        "description": "d",
+        "name": "a",
+    }
+    async with (
+        scripted_http({"tools/list": result({"tools": [one]})}) as peer,
+        workspace_house(tmp_path) as house,
+    ):
         first = await house.act("attach", server=http(peer))
         peer.answers["tools/list"] = result({"tools": [two]})
         second = await house.act("reconnect", name="p")

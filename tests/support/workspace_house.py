@@ -1,6 +1,6 @@
 """A manager over a real database and real connections to scripted peers, and the actions as a door runs them."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +134,7 @@ async def workspace_house(
     *,
     defaults: Mapping[str, Mapping[str, Any]] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> AsyncIterator[WorkspaceHouse]:
+) -> AsyncGenerator[WorkspaceHouse]:
     """Run the daemon's middle on a database in ``tmp_path``; enter it again to restart."""
     variables = dict(environment or {})
     settings = Settings.from_environment(variables)
@@ -148,7 +148,7 @@ async def workspace_house(
             store=store,
             connector=connector,
         )
-        await group.start(lambda *, task_status: manager.run(task_status=task_status))
+        await group.start(manager.run)
         boards = Boards(settings)
         yield WorkspaceHouse(Host(settings, manager, boards, store), manager, store, connector, mask)
         boards.shut_down()

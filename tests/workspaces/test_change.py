@@ -36,7 +36,12 @@ def gated(event: anyio.Event) -> dict[str, Any]:
 async def everything(house: WorkspaceHouse) -> Any:
     """Return what a failed change must leave as it was."""
     workspace = house.workspace()
-    return (await house.rows(), dict(workspace.snapshot.servers), house.connector.unretired(), workspace.state.snapshot())
+    return (
+        await house.rows(),
+        dict(workspace.snapshot.servers),
+        house.connector.unretired(),
+        workspace.state.snapshot(),
+    )
 
 
 async def test_attach_prepares_stores_and_publishes(tmp_path: Path) -> None:
@@ -58,7 +63,11 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any], type[Problem]]] = {
     "duplicate tool": ({}, {"tools/list": result({"tools": [ECHO, ECHO]})}, CatalogInvalid),
     "configured tool absent": ({"tools": ["other"]}, {}, CatalogInvalid),
     "endless pagination": ({}, {"tools/list": result({"tools": [], "nextCursor": "again"})}, CatalogInvalid),
-    "lost while listing": ({}, {"tools/list": Reply(raw=[b"HTTP/1.1 200 OK\r\n"], then="reset")}, ServerUnavailable),
+    "lost while listing": (
+        {},
+        {"tools/list": Reply(raw=[b"HTTP/1.1 200 OK\r\n"], then="reset")},
+        ServerUnavailable,
+    ),
 }
 
 
@@ -106,7 +115,11 @@ async def test_replace_retires_the_old_connection_after_the_new_one_is_published
     async with scripted_http() as old, scripted_http() as new, workspace_house(tmp_path) as house:
         await house.act("attach", server=http(old))
         answered = await house.act("replace", server=http(new, tools=[]))
-        assert (answered["status"], answered["server"]["enabledTools"], answered["server"]["tools"]) == (200, [], [])
+        assert (answered["status"], answered["server"]["enabledTools"], answered["server"]["tools"]) == (
+            200,
+            [],
+            [],
+        )
         assert house.connector.unretired() == house.connector.opened[1:]
         assert new.url in str((await house.rows())["p"])
 
@@ -136,11 +149,12 @@ async def test_a_change_is_refused_while_the_old_connection_owns_an_operation(tm
         await house.act("attach", server=http(peer))
         lease = await house.workspace().lease("p", "op-1")
         before = await everything(house)
-        for kind, members in [
-            ("replace", {"server": http(peer, tools=[])}),
-            ("reconnect", {"name": "p"}),
-            ("detach", {"name": "p"}),
-        ]:
+        changes: dict[str, dict[str, Any]] = {
+            "replace": {"server": http(peer, tools=[])},
+            "reconnect": {"name": "p"},
+            "detach": {"name": "p"},
+        }
+        for kind, members in changes.items():
             with pytest.raises(ServerBusy) as busy:
                 await house.act(kind, **members)
             assert busy.value.facts["operations"] == ["op-1"]
@@ -152,7 +166,11 @@ async def test_a_change_is_refused_while_the_old_connection_owns_an_operation(tm
 
 async def test_a_change_prepared_before_another_change_of_the_server_is_refused(tmp_path: Path) -> None:
     gate = anyio.Event()
-    async with scripted_http() as peer, scripted_http(gated(gate)) as slow, workspace_house(tmp_path) as house:
+    async with (
+        scripted_http() as peer,
+        scripted_http(gated(gate)) as slow,
+        workspace_house(tmp_path) as house,
+    ):
         await house.act("attach", server=http(peer))
 
         async def late() -> None:
@@ -211,7 +229,11 @@ async def test_detach_cancels_what_is_only_being_prepared(tmp_path: Path) -> Non
 
 async def test_preparing_one_server_blocks_no_other(tmp_path: Path) -> None:
     gate = anyio.Event()
-    async with scripted_http(gated(gate)) as slow, scripted_http() as peer, workspace_house(tmp_path) as house:
+    async with (
+        scripted_http(gated(gate)) as slow,
+        scripted_http() as peer,
+        workspace_house(tmp_path) as house,
+    ):
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
 
@@ -229,7 +251,10 @@ async def test_preparing_one_server_blocks_no_other(tmp_path: Path) -> None:
 
 
 async def test_a_server_beyond_the_limit_is_refused_and_its_candidate_closed(tmp_path: Path) -> None:
-    async with scripted_http() as peer, workspace_house(tmp_path, environment={"PLURNK_MAX_SERVERS": "1"}) as house:
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, environment={"PLURNK_MAX_SERVERS": "1"}) as house,
+    ):
         await house.act("attach", server=http(peer))
         with pytest.raises(TooMany) as refused:
             await house.act("attach", server=http(peer, "q"))

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.problems import ServerNotConnected, ServerNotFound, StoreUnavailable
+from app.core.problems import ServerNotConnected, ServerNotFound, ShuttingDown, StoreUnavailable
 from app.workspaces import hydration
 from app.workspaces.hydration import back_off_s
 from tests.support.scripted_http import Reply, result, scripted_http, stream
@@ -14,6 +14,7 @@ from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("hydration")
 
+DISCOVERED: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 DOWN = Reply(status=503)
 GONE = {"transport": "stdio", "command": "/nonexistent/server"}
 
@@ -71,27 +72,26 @@ async def test_one_failing_server_fails_the_workspace_and_every_candidate_closes
 
 
 async def test_detaching_the_culprit_of_a_failed_workspace_brings_the_rest_up(tmp_path: Path) -> None:
-    async with scripted_http() as peer:
-        async with workspace_house(tmp_path, defaults={"bad": {"name": "bad", **GONE}}) as house:
-            assert states(await house.listed()) == {"bad": "unavailable"}
-            await house.act("detach", name="bad")
-            await house.act("attach", server=http(peer))
-            assert states(await house.listed()) == {"p": "connected"}
-            (await house.workspace().lease("p", "op-1")).release()
+    defaults = {"bad": {"name": "bad", **GONE}}
+    async with scripted_http() as peer, workspace_house(tmp_path, defaults=defaults) as house:
+        assert states(await house.listed()) == {"bad": "unavailable"}
+        await house.act("detach", name="bad")
+        await house.act("attach", server=http(peer))
+        assert states(await house.listed()) == {"p": "connected"}
+        (await house.workspace().lease("p", "op-1")).release()
 
 
 async def test_an_action_in_a_failed_workspace_judges_its_own_server_only(tmp_path: Path) -> None:
-    async with scripted_http() as peer:
-        async with workspace_house(tmp_path, defaults={"bad": {"name": "bad", **GONE}}) as house:
-            await house.listed()
-            answered = await house.act("attach", server=http(peer))
-            assert (answered["status"], answered["server"]["state"]) == (201, "connected")
-            listed = await house.listed()
-            assert states(listed) == {"bad": "unavailable", "p": "unavailable"}
-            assert list(await house.rows()) == ["p"]
-            assert house.connector.unretired() == []
-            await house.act("detach", name="bad")
-            assert states(await house.listed()) == {"p": "connected"}
+    defaults = {"bad": {"name": "bad", **GONE}}
+    async with scripted_http() as peer, workspace_house(tmp_path, defaults=defaults) as house:
+        await house.listed()
+        answered = await house.act("attach", server=http(peer))
+        assert (answered["status"], answered["server"]["state"]) == (201, "connected")
+        assert states(await house.listed()) == {"bad": "unavailable", "p": "unavailable"}
+        assert list(await house.rows()) == ["p"]
+        assert house.connector.unretired() == []
+        await house.act("detach", name="bad")
+        assert states(await house.listed()) == {"p": "connected"}
 
 
 async def test_a_failed_hydration_is_tried_again_by_the_first_use_after_back_off(
@@ -105,13 +105,16 @@ async def test_a_failed_hydration_is_tried_again_by_the_first_use_after_back_off
             tried = len(peer.of("server/discover"))
             assert states(await house.listed()) == {"p": "unavailable"}
             assert len(peer.of("server/discover")) == tried
-            del peer.answers["server/discover"]
-            peer.answers["server/discover"] = result({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+            peer.answers["server/discover"] = result(
+                {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+            )
             monkeypatch.setattr(house.workspace().hydration, "_due", 0.0)
             assert states(await house.listed()) == {"p": "connected"}
 
 
-async def test_concurrent_first_uses_share_one_hydration_and_a_leaving_one_cancels_nothing(tmp_path: Path) -> None:
+async def test_concurrent_first_uses_share_one_hydration_and_a_leaving_one_cancels_nothing(
+    tmp_path: Path,
+) -> None:
     async with scripted_http() as peer:
         await stored(tmp_path, http(peer))
         gate, seen = anyio.Event(), len(peer.of("server/discover"))
@@ -142,7 +145,7 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
             assert states(await house.listed()) == {"p": "connected", "q": "unavailable"}
             later.answers["server/discover"] = healthy
             with anyio.fail_after(10):
-                while states(await house.listed())["q"] != "connected":
+                while states(await house.listed())["q"] != "connected":  # noqa: ASYNC110 a retry by itself
                     await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
 
@@ -172,7 +175,7 @@ async def test_a_row_that_no_longer_validates_fails_only_its_workspace(tmp_path:
         async with workspace_house(tmp_path) as house:
             await house.store._store._database.write(  # a row of another release, which no door would write
                 lambda connection: connection.exec_driver_sql(
-                    "UPDATE server_attachments SET definition = '{\"name\":\"p\"}'"
+                    'UPDATE server_attachments SET definition = \'{"name":"p"}\''
                 )
             )
             listed = await house.listed()
@@ -228,18 +231,15 @@ async def test_the_end_of_the_daemon_ends_a_running_hydration(tmp_path: Path) ->
         await stored(tmp_path, http(peer))
         peer.answers["tools/list"] = stream(anyio.Event())
         with anyio.fail_after(10):
-            async with workspace_house(tmp_path) as house:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(_expect_shutting_down, house)
-                    while not peer.of("tools/list")[1:]:
-                        await anyio.sleep(0.005)
-                    await house.manager.shut_down()
+            async with workspace_house(tmp_path) as house, anyio.create_task_group() as group:
+                group.start_soon(_expect_shutting_down, house)
+                while not peer.of("tools/list")[1:]:
+                    await anyio.sleep(0.005)
+                await house.manager.shut_down()
             assert house.connector.unretired() == []
 
 
 async def _expect_shutting_down(house: WorkspaceHouse) -> None:
-    from app.core.problems import ShuttingDown
-
     with pytest.raises(ShuttingDown):
         await house.listed()
 

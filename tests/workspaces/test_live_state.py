@@ -87,7 +87,9 @@ def test_an_unsubscribed_listener_hears_nothing_more() -> None:
 
 
 KEYS = st.text(alphabet="ab~/", min_size=1, max_size=3)
-STEPS = st.lists(st.tuples(st.sampled_from(["servers", "operations"]), KEYS, st.none() | st.integers(0, 2)), max_size=20)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["servers", "operations"]), KEYS, st.none() | st.integers(0, 2)), max_size=20
+)
 
 
 @given(before=STEPS, after=STEPS)

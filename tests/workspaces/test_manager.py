@@ -41,8 +41,13 @@ async def test_a_workspace_beyond_the_limit_is_refused_unless_an_unused_one_can_
         assert refused.value.facts == {"limit": 2, "setting": "PLURNK_MAX_WORKSPACES"}
 
 
-async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrates_again(tmp_path: Path) -> None:
-    async with scripted_http() as peer, workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "100"}) as house:
+async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrates_again(
+    tmp_path: Path,
+) -> None:
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "100"}) as house,
+    ):
         await house.act("attach", server=http(peer))
         with anyio.fail_after(10):
             while house.connector.unretired():
@@ -52,7 +57,10 @@ async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrat
 
 
 async def test_a_workspace_in_use_is_not_idle(tmp_path: Path) -> None:
-    async with scripted_http() as peer, workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "40"}) as house:
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "40"}) as house,
+    ):
         await house.act("attach", server=http(peer))
         with house.workspace().in_use():
             await anyio.sleep(0.2)

@@ -30,4 +30,6 @@ async def test_the_server_has_the_catalog_and_what_policy_admits_of_it(tmp_path:
         assert effects == {"echo": Effect.HOST, "get": Effect.READ}
         assert [each.name for each in server.published.withheld] == ["bare"]
         with pytest.raises(CatalogInvalid):
-            published_server(connection, parse_definition(http(peer, tools=["absent"])), "workspace", Settings())
+            published_server(
+                connection, parse_definition(http(peer, tools=["absent"])), "workspace", Settings()
+            )

@@ -53,11 +53,10 @@ async def test_a_refused_commit_leaves_the_gate_open() -> None:
 
 async def test_a_cancelled_newcomer_is_not_counted() -> None:
     gate = Gate("p")
-    async with anyio.create_task_group() as group:
-        async with gate.quiet():
-            group.start_soon(gate.enter, "op-1")
+    async with anyio.create_task_group() as group, gate.quiet():
+        group.start_soon(gate.enter, "op-1")
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
             await anyio.wait_all_tasks_blocked()
-            group.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await anyio.wait_all_tasks_blocked()
     assert gate.operations == ()

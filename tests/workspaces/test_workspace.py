@@ -12,7 +12,7 @@ from app.core.snapshot import ServerState
 from tests.support.peers.programs import scripted_definition
 from tests.support.processes import peers_of
 from tests.support.scripted_http import scripted_http
-from tests.support.workspace_house import http, workspace_house
+from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("lifecycle")
 
@@ -41,7 +41,7 @@ async def test_a_child_that_dies_is_shown_unavailable_and_comes_back_by_itself(t
         (child,) = peers_of(os.getpid())
         os.kill(child, signal.SIGKILL)
         with anyio.fail_after(20):
-            while workspace.snapshot.servers["p"].state is ServerState.CONNECTED:
+            while _state(house) is ServerState.CONNECTED:
                 await anyio.sleep(0.005)
             lost = workspace.snapshot.servers["p"]
             assert lost.published is before
@@ -49,8 +49,12 @@ async def test_a_child_that_dies_is_shown_unavailable_and_comes_back_by_itself(t
             assert lost.problem.facts["signal"] == "SIGKILL"
             with pytest.raises(ServerNotConnected):
                 await workspace.lease("p", "op-1")
-            while workspace.snapshot.servers["p"].state is not ServerState.CONNECTED:
+            while _state(house) is not ServerState.CONNECTED:
                 await anyio.sleep(0.01)
         (await workspace.lease("p", "op-2")).release()
         assert workspace.connections() == [connection]
         assert workspace.generation("p") == 1
+
+
+def _state(house: WorkspaceHouse) -> ServerState:
+    return house.workspace().snapshot.servers["p"].state
