@@ -1,7 +1,7 @@
 """One AG-UI run: what it was asked for, performed in the request's own task, told as events. SPEC §agui.
 
 Every run that began ends with exactly one terminal event. RUN_ERROR is for a failure of ours and for a resume
-that was not consumed: it alone leaves the client's open interrupts as they are (agui.md §1.5).
+that was not consumed: it alone leaves the client's open interrupts as they are. AG-UI 1.0 interrupts.
 """
 
 from collections.abc import Sequence
@@ -114,10 +114,13 @@ class AguiRun:
         try:
             return await self._worked(narration)
         except Problem as problem:
-            is_unanswered = bool(self._asked.resume) and is_unconsumed(problem)
-            return Refused(problem, is_error=is_unanswered or isinstance(problem, Internal))
+            return Refused(problem, is_error=isinstance(problem, Internal) or self._left_open(problem))
         except Exception as failure:  # noqa: BLE001 the border of a run: it ends with one terminal event
             return Refused(logged_internal(failure), is_error=True)
+
+    def _left_open(self, problem: Problem) -> bool:
+        """Return whether the run's resume was not consumed: the client's interrupts are as open as before."""
+        return bool(self._asked.resume) and (self._asked.action is not None or is_unconsumed(problem))
 
     async def _worked(self, narration: Narration) -> RunEnd:
         asked, name = self._asked, self._workspace.name

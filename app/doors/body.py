@@ -26,11 +26,11 @@ _LONG_DIGITS = re.compile(rb"[0-9]{19}")
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 
 
-class ClientGone(Exception):  # noqa: N818 what happened, named like the Problems
+class ClientGone(Exception):
     """The client disconnected before its request was complete; there is nobody to answer."""
 
 
-class BodyLate(Exception):  # noqa: N818 likewise
+class BodyLate(Exception):
     """The body did not arrive in time; answered with 408."""
 
 

@@ -23,7 +23,6 @@ _ANY_ACTION = tuple(dict.fromkeys(name for names in RESULTS.values() for name in
 
 def document() -> JsonObject:
     """Return the whole document."""
-    schemas: JsonObject = {**components()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -34,7 +33,7 @@ def document() -> JsonObject:
         "security": [{"bearer": []}],
         "paths": _paths(),
         "components": {
-            "schemas": schemas,
+            "schemas": components(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }

@@ -8,6 +8,8 @@ actions' own models.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
 from app.actions.action import Action
 from app.actions.table import ACTIONS
 from app.core import operation_problems, problems
@@ -187,7 +189,7 @@ def action_name(kind: str) -> str:
 
 def action_schema(action: Action[Any]) -> JsonObject:
     """Return the schema of one action object: its kind and the parameters of its own model."""
-    model: JsonObject = action.params.model_json_schema(ref_template="#/components/schemas/{model}")
+    model = _model_schema(action.params)
     properties = model.get("properties")
     members: JsonObject = dict(properties) if isinstance(properties, dict) else {}
     if action.kind in ("workspace.mcp.attach", "workspace.mcp.replace"):
@@ -203,14 +205,28 @@ def action_schema(action: Action[Any]) -> JsonObject:
     }
 
 
-def components() -> dict[str, JsonObject]:
+def _model_schema(model: type[BaseModel]) -> JsonObject:
+    return model.model_json_schema(ref_template="#/components/schemas/{model}")
+
+
+def _parts(action: Action[Any]) -> JsonObject:
+    """Return the models that an action's parameters are made of, by name."""
+    parts = _model_schema(action.params).get("$defs")
+    return parts if isinstance(parts, dict) else {}
+
+
+def components() -> JsonObject:
     """Return every component schema by its name."""
-    actions = {action_name(kind): action_schema(action) for kind, action in ACTIONS.items()}
+    actions: JsonObject = {action_name(kind): action_schema(action) for kind, action in ACTIONS.items()}
+    parts: JsonObject = {}
+    for action in ACTIONS.values():
+        parts |= _parts(action)
     one_of: list[Json] = [ref(name) for name in actions]
     mapping: JsonObject = {kind: f"#/components/schemas/{action_name(kind)}" for kind in ACTIONS}
     return {
         "Action": {"oneOf": one_of, "discriminator": {"propertyName": "kind", "mapping": mapping}},
         **actions,
+        **parts,
         **_RESULTS,
         "ServerSummary": _SUMMARY,
         "Authorization": _AUTHORIZATION,
@@ -232,8 +248,7 @@ def components() -> dict[str, JsonObject]:
 
 
 def _interrupt_answer() -> JsonObject:
-    model: JsonObject = InterruptAnswer.model_json_schema()
-    return {name: value for name, value in model.items() if name != "title"}
+    return {name: value for name, value in _model_schema(InterruptAnswer).items() if name != "title"}
 
 
 def _problem() -> JsonObject:

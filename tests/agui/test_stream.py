@@ -8,6 +8,7 @@ import pytest
 from app.agui import stream as module
 from app.agui.stream import EventStream
 from app.doors.asgi import Message
+from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.spec("agui")
 
@@ -43,7 +44,9 @@ def ignore() -> None:
     return
 
 
-def stream(wire: Wire, *, snapshot: bytes = b"snapshot", on_stall: Callable[[], None] = ignore) -> EventStream:
+def stream(
+    wire: Wire, *, snapshot: bytes = b"snapshot", on_stall: Callable[[], None] = ignore
+) -> EventStream:
     return EventStream(wire.send, resynchronise=lambda: snapshot, on_stall=on_stall)
 
 
@@ -125,8 +128,7 @@ async def test_a_silent_run_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> No
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.write)
-            while wire.body.count(b": keep-alive\n\n") < 2:
-                await anyio.sleep(0.001)
+            await eventually(lambda: wire.body.count(b": keep-alive\n\n") >= 2)
             await run.finish(b"2")
     assert wire.body.startswith(b"data: 1\n\n: keep-alive\n\n")
     assert wire.body.endswith(b"data: 2\n\n")

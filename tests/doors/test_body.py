@@ -73,14 +73,18 @@ async def test_a_body_must_be_declared_as_json(declared: tuple[bytes, ...]) -> N
         await read(chunks(b"{}"), *headers)
 
 
-@pytest.mark.parametrize("declared", [b"application/json", b"Application/JSON; charset=utf-8", b"application/json ;a=b"])
+@pytest.mark.parametrize(
+    "declared", [b"application/json", b"Application/JSON; charset=utf-8", b"application/json ;a=b"]
+)
 async def test_json_is_json_with_any_parameters(declared: bytes) -> None:
     assert await read(chunks(b"{}"), (b"content-type", declared)) == {}
 
 
 @pytest.mark.spec("limits")
 @pytest.mark.parametrize(
-    "bodies", [(b" " * 65,), (b" " * 40, b" " * 25), (b"[" + b" " * 62 + b"]", b" ")], ids=["whole", "chunks", "last"]
+    "bodies",
+    [(b" " * 65,), (b" " * 40, b" " * 25), (b"[" + b" " * 62 + b"]", b" ")],
+    ids=["whole", "chunks", "last"],
 )
 async def test_a_body_is_counted_while_it_arrives(bodies: tuple[bytes, ...]) -> None:
     with pytest.raises(BodyTooLarge) as raised:
@@ -170,7 +174,11 @@ def test_what_is_read_can_be_written_with_our_levels_around_it() -> None:
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=20,
 )
@@ -192,5 +200,7 @@ def test_every_json_value_is_read_as_it_was_written(value: Any) -> None:
         (((b"transfer-encoding", b"chunked"),), True),
     ],
 )
-def test_a_request_says_whether_it_has_a_body(headers: tuple[tuple[bytes, bytes], ...], expected: bool) -> None:
+def test_a_request_says_whether_it_has_a_body(
+    headers: tuple[tuple[bytes, bytes], ...], expected: bool
+) -> None:
     assert has_body(scope(*headers)) is expected

@@ -1,6 +1,6 @@
 """The gate before every route, on a loopback port: Host, Origin and CORS, the bearer token."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ class Behind:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         self.paths.append(scope["path"])
         principal = scope["state"].get("principal")
         workspace = None if principal is None else principal_of(scope).workspace or "*"
@@ -34,7 +34,7 @@ class Behind:
 
 
 @asynccontextmanager
-async def gate(tokens: Tokens = TOKENS, **settings: Any) -> AsyncIterator[tuple[Loopback, Behind]]:
+async def gate(tokens: Tokens = TOKENS, **settings: Any) -> AsyncGenerator[tuple[Loopback, Behind]]:
     behind = Behind()
     async with served(Gate(behind, settings=Settings(**settings), tokens=tokens)) as loopback:
         yield loopback, behind
@@ -84,7 +84,9 @@ async def test_nothing_else_comes_in(headers: dict[str, str]) -> None:
 
 
 async def test_two_authorization_headers_are_none() -> None:
-    request = f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAuthorization: Bearer x\r\n"
+    request = (
+        f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAuthorization: Bearer x\r\n"
+    )
     async with gate() as (loopback, _):
         answer = await loopback.raw(f"{request}Connection: close\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 401 ")
@@ -120,7 +122,9 @@ async def test_a_request_needs_exactly_one_host(hosts: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 403 ")
 
 
-@pytest.mark.parametrize("origin", ["null", "http://evil.example", "http://127.0.0.1:3044", "not an origin", ""])
+@pytest.mark.parametrize(
+    "origin", ["null", "http://evil.example", "http://127.0.0.1:3044", "not an origin", ""]
+)
 async def test_a_foreign_origin_is_refused_and_never_reflected(origin: str) -> None:
     async with gate(allowed_origins=(ORIGIN,)) as (loopback, behind), loopback.client(**bearer()) as client:
         answer = await client.post("/", headers={"Origin": origin})
@@ -141,7 +145,11 @@ async def test_a_request_without_an_origin_gets_no_cors() -> None:
 
 async def test_an_allowed_origin_may_ask_without_a_token_and_come_in_with_one() -> None:
     origin = {"Origin": ORIGIN}
-    asked = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    asked = {
+        **origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
     async with gate(allowed_origins=(ORIGIN,)) as (loopback, behind), loopback.client() as client:
         preflight = await client.request("OPTIONS", "/agui", headers=asked)
         refused = await client.post("/agui", headers=origin)
@@ -185,5 +193,7 @@ async def test_a_websocket_is_closed() -> None:
     async def receive() -> Any:
         return {"type": "websocket.connect"}
 
-    await Gate(Behind(), settings=Settings(), tokens=TOKENS)({"type": "websocket", "headers": []}, receive, send)
+    await Gate(Behind(), settings=Settings(), tokens=TOKENS)(
+        {"type": "websocket", "headers": []}, receive, send
+    )
     assert sent == [{"type": "websocket.close", "code": 1008}]

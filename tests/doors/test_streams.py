@@ -29,9 +29,8 @@ async def never() -> None:
 
 @pytest.mark.spec("agui")
 async def test_work_is_cancelled_when_the_client_leaves() -> None:
-    streams, client = OpenStreams(limit=1), Client()
+    streams, client, attended = OpenStreams(limit=1), Client(), list[Attention]()
     async with streams.running(), anyio.create_task_group() as group:
-        attended: list[Attention] = []
 
         async def request() -> None:
             with streams.attend(client.receive) as attention:
@@ -95,7 +94,11 @@ async def test_companions_of_one_request_do_not_touch_another() -> None:
 async def test_an_exception_of_the_work_is_the_requests_own() -> None:
     streams = OpenStreams(limit=1)
     async with streams.running():
-        with pytest.raises(ValueError, match="own"), streams.attend(Client().receive) as attention, attention.work():
+        with (
+            pytest.raises(ValueError, match="own"),
+            streams.attend(Client().receive) as attention,
+            attention.work(),
+        ):
             raise ValueError("own")
 
 

@@ -1,6 +1,6 @@
-"""Reading and judging an AG-UI event stream: its framing, each event by the protocol's model, their order. AG-UI 1.0.
+"""Reading and judging an AG-UI event stream: framing, each event by the protocol's model, order. AG-UI 1.0.
 
-The order is what the official client verifies (agui.md §1.4), and beyond it that a run ends with one terminal event.
+The order is what the official client verifies, and beyond it that a run ends with one terminal event.
 """
 
 import json
@@ -59,7 +59,9 @@ def verify_run(events: list[JsonEvent]) -> list[JsonEvent]:
     assert not open_calls
     assert not open_steps
     results = [event for event in events if event["type"] == "CUSTOM"]
-    assert len(results) == (0 if _is_interrupted(events[-1]) else 1), "one action result, none when interrupted"
+    assert len(results) == (0 if _is_interrupted(events[-1]) else 1), (
+        "one action result, none when interrupted"
+    )
     if results and types[-1] == "RUN_FINISHED":
         assert events[-1]["result"] == results[0]["value"]
     return events

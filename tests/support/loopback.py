@@ -1,7 +1,8 @@
-"""An ASGI application on a loopback port, as the daemon serves it: an in-process client would hide how it streams."""
+"""An ASGI application on a loopback port: an in-process client would hide how the daemon streams."""
 
 import socket
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import anyio
 import httpx2
 import uvicorn
+
+_TLS = ssl.create_default_context()
+"""Loading certificates takes longer than most tests; no client here needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,9 @@ class Loopback:
 
     def client(self, **headers: str) -> httpx2.AsyncClient:
         """Return a client that sends these headers."""
-        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=20, trust_env=False)
+        return httpx2.AsyncClient(
+            base_url=self.url, headers=headers, timeout=20, trust_env=False, verify=_TLS
+        )
 
     async def raw(self, request: bytes) -> bytes:
         """Return all that comes back for these bytes until the server closes the connection."""
@@ -39,7 +45,7 @@ class Loopback:
 
 
 @asynccontextmanager
-async def served(app: Any) -> AsyncIterator[Loopback]:
+async def served(app: Any) -> AsyncGenerator[Loopback]:
     """Serve the application inside the block."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
