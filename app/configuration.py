@@ -24,7 +24,7 @@ MUST_BE_EXPLICIT = ("PLURNK_STDIO_POLICY", "PLURNK_REFERENCES")
 """What the operator must decide before other machines can reach the daemon, beside the token."""
 
 
-class ConfigurationFaults(Exception):  # noqa: N818 the name its readers use: several faults, one exception
+class ConfigurationFaults(Exception):
     """The configuration cannot be used; ``lines`` names every fault, without any value."""
 
     def __init__(self, lines: list[str]) -> None:
