@@ -13,6 +13,7 @@ import orjson
 
 from app.core.catalog import Withheld
 from app.core.policy import Effect, Registry, Tool
+from app.core.printable_json import printable_json
 from app.core.tool_view import tool_view
 
 BYTES_MAX: Final = 2 * 1024 * 1024
@@ -121,7 +122,7 @@ def _reason(code: str) -> str:
 
 
 def _schema(schema: bytes) -> str:
-    return _fenced(orjson.dumps(orjson.loads(schema), option=orjson.OPT_INDENT_2).decode(), "json")
+    return _fenced(printable_json(orjson.loads(schema), is_indented=True), "json")
 
 
 def _fenced(text: str, language: str) -> str:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-import orjson
-
 from app.core.json_value import Json, JsonObject
+from app.core.printable_json import printable_json
 from app.core.schema_keywords import Path, resolve
 
 LENGTH_MAX: Final = 16_384
@@ -129,7 +128,7 @@ class _Printer:
             yield _OMITTED
 
     def _literal(self, value: Json) -> _Text:
-        text = _quoted(value)
+        text = printable_json(value)
         return _OMITTED if len(text) > min(_LITERAL_MAX, self._room) else _Text(self._taken(text))
 
     def _taken(self, text: str) -> str:
@@ -151,7 +150,7 @@ class _Printer:
         members.update({name: True for name in required if isinstance(name, str) and name not in members})
         needed = {name for name in required if isinstance(name, str)}
         for index, (name, subschema) in enumerate(members.items()):
-            quoted = _quoted(name)
+            quoted = printable_json(name)
             if index == _MEMBERS_MAX or len(quoted) > self._room or self._nodes == 0:
                 yield _OMITTED.text
                 return
@@ -214,16 +213,3 @@ def _intersection(texts: Iterable[_Text]) -> _Text:
 def _listed(schema: JsonObject, keyword: str) -> list[Json]:
     listed = schema.get(keyword)
     return listed if isinstance(listed, list) else []
-
-
-def _quoted(value: Json) -> str:
-    """Return the value as JSON in which nothing moves the cursor, hides or reorders text."""
-    text = orjson.dumps(value).decode()
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    utf16 = character.encode("utf-16-be")
-    return "".join(f"\\u{utf16[index : index + 2].hex()}" for index in range(0, len(utf16), 2))
