@@ -87,6 +87,7 @@ def test_a_decline_is_another_answer_than_a_cancel_and_foreign_metadata_changes_
     noted = ResumeEntry("i", "cancelled", metadata={"other": 1})
     assert fingerprint(cancel) != fingerprint(decline)
     assert fingerprint(cancel) == fingerprint(noted)
+    assert fingerprint(cancel) == fingerprint(ResumeEntry("i", "cancelled", "not looked at"))
 
 
 def test_an_answer_nested_beyond_reason_is_invalid() -> None:

@@ -58,6 +58,19 @@ async def test_large_results_are_kept_up_to_a_sum_and_the_last_one_always() -> N
 
 
 @pytest.mark.spec("calls")
+async def test_what_is_not_due_stays_and_the_timer_is_set_for_it() -> None:
+    kept = SettledOperations()
+    kept.keep(ended(1))
+    first = kept._timer
+    kept._forget_due()
+    assert len(kept) == 1
+    assert kept._timer not in (None, first)
+    assert first is not None
+    first.cancel()
+    kept.clear()
+
+
+@pytest.mark.spec("calls")
 async def test_one_timer_forgets_each_end_at_its_time() -> None:
     kept = SettledOperations(kept_s=0.05)
     kept.keep(ended(1))
