@@ -169,6 +169,8 @@ async def test_an_end_by_itself_is_told_once_with_its_facts_after_the_last_outpu
     with anyio.fail_after(20):
         await started.has_ended.wait()
     assert (started.stdout, started.stderr) == (b"last words", b"cause")
+    if started.child._process.returncode is not None:
+        assert reaper.groups == frozenset(), "its number is free for strangers from now on"
     assert await started.child.close() is None
     assert started.endings == [ending]
 
