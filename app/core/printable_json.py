@@ -6,7 +6,7 @@ from app.core.json_value import Json
 
 
 def printable_json(value: Json, *, is_indented: bool = False) -> str:
-    """Return the value as JSON, on one line or indented; characters that do not print stand as ``\\uXXXX``."""
+    """Return the value as JSON, on one line or indented; what does not print stands as JSON escapes."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if is_indented else None).decode()
     if text.replace("\n", "").isprintable():
         return text

@@ -50,7 +50,11 @@ def require_usable(schema: Json, *, max_depth: int = DEPTH_MAX, max_nodes: int =
         SchemaInvalid: ``schema-invalid``, ``schema-too-deep``, ``schema-too-large``, ``schema-too-costly``,
             ``dialect-unsupported`` or ``reference-unresolved``.
     """
-    _compile(schema, max_depth=max_depth, max_nodes=max_nodes)
+    known = _required_dialect(schema)
+    if _is_plain(known, max_depth=max_depth, max_nodes=max_nodes):
+        _validator(known)
+    else:
+        _compile(known, max_depth=max_depth, max_nodes=max_nodes)
 
 
 def validate(schema: bytes | JsonObject, value: Json) -> list[Error]:
@@ -74,19 +78,34 @@ def validate(schema: bytes | JsonObject, value: Json) -> list[Error]:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def _compiled(raw: bytes) -> _Compiled:
-    return _compile(orjson.loads(raw), max_depth=VALUE_DEPTH_MAX, max_nodes=len(raw))
+    return _compile(_required_dialect(orjson.loads(raw)), max_depth=VALUE_DEPTH_MAX, max_nodes=len(raw))
 
 
-def _compile(schema: Json, *, max_depth: int, max_nodes: int) -> _Compiled:
-    if not isinstance(schema, dict):
-        raise SchemaInvalid("schema-invalid", "a schema is an object")
-    if not is_supported_dialect(schema):
-        raise SchemaInvalid("dialect-unsupported", "its $schema is not among the dialects supported here")
+def _compile(schema: JsonObject, *, max_depth: int, max_nodes: int) -> _Compiled:
     costs = _counted(schema, max_depth=max_depth, max_nodes=max_nodes)
     part = costly_part(schema, costs)
     if part is not None:
         raise SchemaInvalid("schema-too-costly", part)
     return _Compiled(_validator(schema), Budget.of(costs))
+
+
+def _required_dialect(schema: Json) -> JsonObject:
+    if not isinstance(schema, dict):
+        raise SchemaInvalid("schema-invalid", "a schema is an object")
+    if not is_supported_dialect(schema):
+        raise SchemaInvalid("dialect-unsupported", "its $schema is not among the dialects supported here")
+    return schema
+
+
+def _is_plain(schema: JsonObject, *, max_depth: int, max_nodes: int) -> bool:
+    """Whether the text alone shows that nothing need be counted, which is so for most schemas."""
+    try:
+        text = orjson.dumps(schema)
+    except TypeError:
+        return False
+    levels = text.count(b"{") + text.count(b"[")
+    is_small = levels <= max_depth and len(text) // 2 < max_nodes
+    return is_small and b'"pattern' not in text and b'"unevaluated' not in text
 
 
 def _counted(schema: JsonObject, *, max_depth: int, max_nodes: int) -> Costs:

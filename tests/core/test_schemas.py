@@ -330,3 +330,73 @@ def test_the_verdict_is_that_of_the_reference_implementation(root: Json, value: 
     errors = validate(schema, value)
     assert (errors == []) == jsonschema.Draft202012Validator(schema).is_valid(value)
     assert len(errors) <= 20
+
+
+keywords = st.sampled_from(
+    [
+        *(
+            "$anchor",
+            "$defs",
+            "$dynamicAnchor",
+            "$dynamicRef",
+            "$id",
+            "$ref",
+            "$schema",
+            "additionalProperties",
+        ),
+        *(
+            "allOf",
+            "anyOf",
+            "const",
+            "contains",
+            "dependentRequired",
+            "dependentSchemas",
+            "enum",
+            "exclusiveMinimum",
+        ),
+        *("if", "items", "maxLength", "minContains", "minItems", "multipleOf", "not", "oneOf", "pattern"),
+        *("patternProperties", "prefixItems", "properties", "propertyNames", "required", "then", "type"),
+        *("unevaluatedItems", "unevaluatedProperties", "uniqueItems"),
+    ]
+)
+words = st.sampled_from(
+    [
+        *(
+            "#",
+            "#/$defs/a",
+            "#/properties/a",
+            "#a",
+            "a",
+            "object",
+            "string",
+            "null",
+            "^(?=a)",
+            "(",
+            "x{9999}",
+        ),
+        *("http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft/2019-09/schema"),
+    ]
+)
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | words
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(keywords | st.just("a"), below, max_size=4),
+    max_leaves=25,
+)
+
+
+@given(schema=st.dictionaries(keywords, anything, max_size=6), value=values)
+def test_any_object_is_a_usable_schema_or_refused_with_a_known_reason(
+    schema: JsonObject, value: Json
+) -> None:
+    try:
+        require_usable(schema)
+    except SchemaInvalid as refused:
+        reason = refused.reason
+    else:
+        assert isinstance(validate(schema, value), list)
+        return
+    assert reason in {"schema-invalid", "reference-unresolved", "dialect-unsupported", "schema-too-costly"}
