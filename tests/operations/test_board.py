@@ -122,6 +122,22 @@ async def test_of_two_identical_answers_at_once_one_runs_and_both_get_its_result
 
 
 @pytest.mark.spec("calls")
+async def test_an_accepted_proposal_cannot_expire_any_more() -> None:
+    async with peers() as house, anyio.create_task_group() as group:
+        _, interrupt = await propose(house)
+        (operation,) = house.board._open.all()
+        timer = operation.timer
+        group.start_soon(lambda: resume(house, accepts(interrupt)))
+        request = await house.peer.next_request()
+        assert timer is not None
+        assert timer.cancelled()
+        assert (operation.timer, operation.questions, operation.staged) == (None, {}, {})
+        assert (house.board.open_interrupts(), house.state("interactions")) == ((), {})
+        assert house.state("operations")[operation.id]["state"] == "working"
+        request.result(RESULT)
+
+
+@pytest.mark.spec("calls")
 async def test_when_the_winner_disconnects_the_other_learns_that_it_was_cancelled() -> None:
     async with peers() as house, anyio.create_task_group() as group:
         _, interrupt = await propose(house)

@@ -274,7 +274,7 @@ async def test_a_settled_operation_is_forgotten_after_its_time() -> None:
         await resume(house, rejects(interrupt))
         assert isinstance(house.board.result_of(operation), Settled)
         with anyio.fail_after(5):
-            while len(house.board._settled):  # noqa: ASYNC110 forgetting tells nobody
+            while len(house.board._settled):
                 await anyio.sleep(0.01)
         with pytest.raises(OperationNotFound):
             house.board.result_of(operation)

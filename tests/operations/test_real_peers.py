@@ -111,7 +111,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_peer(definition: dict[str, A
 async def exists(path: str) -> None:
     """Return once the other process made the file."""
     with anyio.fail_after(20):
-        while not await anyio.Path(path).exists():  # noqa: ASYNC110 another process makes it
+        while not await anyio.Path(path).exists():
             await anyio.sleep(0.01)
 
 

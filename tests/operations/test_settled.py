@@ -78,7 +78,7 @@ async def test_one_timer_forgets_each_end_at_its_time() -> None:
     kept.keep(ended(2))
     assert kept._timer is first
     with anyio.fail_after(5):
-        while len(kept):  # noqa: ASYNC110 forgetting tells nobody
+        while len(kept):
             await anyio.sleep(0.01)
     assert (kept._timer, kept._by_interrupt, kept._bytes) == (None, {}, 0)
     kept.keep(ended(3))
