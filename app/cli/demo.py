@@ -74,14 +74,14 @@ class Demo:
 
     def call(self, client: DaemonClient, server: str, tool: str, arguments: JsonObject) -> None:
         """Call a tool with a progress bar, accept its proposal, and show what it answers."""
-        shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-        self._screen.say(Text(f"   $ plurnk-mcpd call {server} {tool} {shown} --yes", style="dim"))
+        words = [server, tool, *(f"{name}={value}" for name, value in arguments.items()), "--yes"]
+        self._screen.say(Text(f"   $ plurnk-mcpd call {' '.join(words)}", style="dim"))
         action: JsonObject = {"kind": KIND, "server": server, "tool": tool, "arguments": arguments}
         result = converse(
             client,
             WORKSPACE,
             action,
-            on_event=lambda: CallProgress(self._screen.out, f"   {server} · {tool}"),
+            on_event=lambda: CallProgress(self._screen.out, f"   {server} · {tool}", writes_lines=True),
             on_questions=self._accept,
         )
         self._screen.show_call_result(result)

@@ -13,9 +13,14 @@ ACTIVITY = "plurnk.mcp.progress"
 
 
 class CallProgress:
-    """A bar that comes with the first report and goes with the call; nothing without a terminal."""
+    """A bar that comes with the first report and goes with the call.
 
-    def __init__(self, console: Console, title: str) -> None:
+    Without a terminal there is no bar: ``writes_lines`` gives a line for each report instead, else nothing.
+    """
+
+    def __init__(self, console: Console, title: str, *, writes_lines: bool = False) -> None:
+        self._console = console
+        self._writes_lines = writes_lines and not console.is_terminal
         self._title = title
         self._content: dict[str, Json] = {}
         self._task: TaskID | None = None
@@ -71,6 +76,9 @@ class CallProgress:
         message = self._content.get("message")
         description = self._title if message is None else f"{self._title}: {one_line(str(message), limit=60)}"
         self._bar.update(self._task, completed=completed or 0, total=total, description=description)
+        if self._writes_lines:
+            known = "" if total is None else f" of {total:g}"
+            self._console.print(f"{description} ({completed or 0:g}{known})", markup=False, soft_wrap=True)
 
 
 def _number(value: Json) -> float | None:

@@ -3,7 +3,7 @@
 Every foreign text passes ``printable``; none is read as markup.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import orjson
@@ -63,7 +63,7 @@ class Screen:
         """Show what ``workspace.mcp.list`` answered."""
         servers = _objects(result.get("servers"))
         if servers:
-            self.out.print(_server_table(servers))
+            self.out.print(_server_table(servers, self.out.width))
         else:
             self.say(f"Nothing is attached to workspace '{workspace}'.")
             self.note("Attach a server: plurnk-mcpd attach NAME -- COMMAND…, or plurnk-mcpd attach NAME URL")
@@ -172,37 +172,63 @@ def _objects(value: Json) -> list[JsonObject]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _server_table(servers: Iterable[JsonObject]) -> Table:
+def _server_table(servers: Iterable[JsonObject], width: int) -> Table:
+    """Return the table with as many columns as the terminal has room for."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.add_column("server", overflow="fold")
-    table.add_column("state")
-    for heading in ("from", "transport"):
-        table.add_column(heading)
-    for heading in ("tools", "resources", "prompts"):
-        table.add_column(heading, justify="right")
-    table.add_column("implementation", overflow="fold")
+    shown = [column for column in COLUMNS if width >= column.from_width]
+    for column in shown:
+        table.add_column(column.heading, overflow="fold", justify="right" if column.is_number else "left")
     for server in servers:
-        table.add_row(*_server_row(server))
+        table.add_row(*(column.cell(server) for column in shown))
     return table
 
 
-def _server_row(server: JsonObject) -> Sequence[Text]:
-    state, tools, identity = _text(server, "state"), server.get("tools"), server.get("server")
-    implementation = (
-        one_line(f"{_text(identity, 'name')} {_text(identity, 'version')}", limit=60)
-        if isinstance(identity, dict)
-        else ""
-    )
-    return [
-        Text(_text(server, "name"), style="bold"),
-        Text(state, style=STATE_STYLES.get(state, "")),
-        Text(_text(server, "source")),
-        Text(_text(server, "transport")),
-        Text(str(len(tools)) if isinstance(tools, list) else "-"),
-        Text(_text(server, "resources") or "-"),
-        Text(_text(server, "prompts") or "-"),
-        Text(implementation),
-    ]
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table of servers."""
+
+    heading: str
+    from_width: int
+    """The terminal width from which on it is shown."""
+    cell: Callable[[JsonObject], Text]
+    is_number: bool = False
+
+
+def _plain(member: str) -> Callable[[JsonObject], Text]:
+    return lambda server: Text(one_line(_text(server, member)) or "-")
+
+
+def _name(server: JsonObject) -> Text:
+    return Text(one_line(_text(server, "name")), style="bold")
+
+
+def _state(server: JsonObject) -> Text:
+    state = one_line(_text(server, "state"))
+    return Text(state, style=STATE_STYLES.get(state, ""))
+
+
+def _tools(server: JsonObject) -> Text:
+    tools = server.get("tools")
+    return Text(str(len(tools)) if isinstance(tools, list) else "-")
+
+
+def _implementation(server: JsonObject) -> Text:
+    identity = server.get("server")
+    if not isinstance(identity, dict):
+        return Text("-")
+    return Text(one_line(f"{_text(identity, 'name')} {_text(identity, 'version')}", limit=60))
+
+
+COLUMNS = (
+    Column("server", 0, _name),
+    Column("state", 0, _state),
+    Column("from", 60, _plain("source")),
+    Column("transport", 60, _plain("transport")),
+    Column("tools", 0, _tools, is_number=True),
+    Column("resources", 80, _plain("resources"), is_number=True),
+    Column("prompts", 80, _plain("prompts"), is_number=True),
+    Column("implementation", 100, _implementation),
+)
 
 
 def _content(part: JsonObject) -> str:

@@ -3,20 +3,21 @@
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import anyio
 import pytest
 
 from app.cli.call import Answered, Asked, ending_of
 from app.cli.failures import AnswerLost, CommandFailure, ProblemAnswer, RunCancelled
 from app.core.json_value import JsonObject
+from tests.cli.conftest import CLIENT
 from tests.support.daemon import Daemon
-from tests.support.peers.programs import SDK_SERVER
+from tests.support.peers.programs import stdio_definition
 from tests.support.terminal import terminal
 
 Run = Callable[..., CompletedProcess[str]]
@@ -82,13 +83,11 @@ def test_nothing_is_read_after_the_end() -> None:
     assert [event["type"] for event in seen] == ["RUN_FINISHED"]
 
 
-@pytest.fixture
-def attached(plurnk: Run) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def attached(daemon: Daemon) -> str:
     """The name of an attached server whose tool ``echo`` proposes and whose tool ``count`` reads."""
-    words = ("attach", "notes", "--read", "count,fail", "--", sys.executable, str(SDK_SERVER), "stdio")
-    assert plurnk(*words).returncode == 0
-    yield "notes"
-    assert plurnk("detach", "notes").returncode == 0
+    anyio.run(daemon.attach, "default", stdio_definition("notes", read=["count", "fail"]))
+    return "notes"
 
 
 @pytest.fixture
@@ -97,7 +96,7 @@ def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
 
     def run(*arguments: str) -> Any:
         environment = {**os.environ, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
-        return terminal([sys.executable, "-m", "app", *arguments], environment, tmp_path)
+        return terminal([*CLIENT, *arguments], environment, tmp_path)
 
     return run
 
@@ -109,7 +108,7 @@ def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
         (("echo", "text=grüße", "--yes"), 0, "grüße\n"),
         (("echo", '{"text": "from JSON"}', "-y"), 0, "from JSON\n"),
         (("count", "steps=2"), 0, "counted to 2\n"),
-        (("fail", "message=no way"), 1, "no way\n"),
+        (("fail", "message=no way"), 1, "Error executing tool fail: no way\n"),
     ],
     ids=["pair", "JSON", "progress", "isError"],
 )

@@ -39,6 +39,16 @@ def test_a_terminal_shows_the_bar_with_a_safe_message() -> None:
     assert "25%" in written.getvalue()
 
 
+def test_without_a_terminal_each_report_can_be_a_line() -> None:
+    written = io.StringIO()
+    with CallProgress(Console(file=written), "a · b", writes_lines=True) as progress:
+        progress.take(SNAPSHOT)
+        progress.take(
+            delta({"op": "remove", "path": "/total"}, {"op": "replace", "path": "/progress", "value": 2.5})
+        )
+    assert written.getvalue() == "a · b: one\\x1b[2J (1 of 4)\na · b: one\\x1b[2J (2.5)\n"
+
+
 def test_without_a_terminal_nothing_is_written() -> None:
     written = io.StringIO()
     with CallProgress(Console(file=written), "a · b") as progress:

@@ -50,18 +50,22 @@ def test_the_list_is_a_table_with_the_problem_of_each_server_below() -> None:
         "prompts",
         "implementation",
     ]
-    assert lines[2] == ["docs", "unavailable", "service", "http", "-", "-", "-"]
+    assert lines[2] == ["docs", "unavailable", "service", "http", "-", "-", "-", "-"]
     assert lines[3] == ["time", "connected", "workspace", "stdio", "2", "0", "1", "mcp-time", "2026.8"]
     assert "docs: Server 'docs' does not answer [red]at all[/red]." in out.getvalue()
     assert "Hidden defaults: old" in out.getvalue()
 
 
 @pytest.mark.spec("cli")
-@pytest.mark.parametrize("width", [40, 60, 80])
-def test_the_table_fits_the_terminal(width: int) -> None:
+@pytest.mark.parametrize("width, columns", [(40, 3), (60, 5), (80, 7), (100, 8)])
+def test_the_table_fits_the_terminal_with_whole_words(width: int, columns: int) -> None:
     screen, out, _ = shown(width)
     screen.show_servers("default", {"servers": [CONNECTED]})
-    assert max(len(line) for line in out.getvalue().splitlines()) <= width
+    lines = out.getvalue().splitlines()
+    assert max(len(line) for line in lines) <= width
+    [heading, _, row] = [line.split() for line in lines if line.strip()]
+    assert len(heading) == columns
+    assert row[:2] == ["time", "connected"]
 
 
 def test_an_empty_workspace_says_how_to_begin() -> None:

@@ -1,4 +1,4 @@
-"""Published servers in environments of their own: the modern attach, the legacy are refused. SPEC §revision."""
+"""Published servers, each in its own environment: the modern attach, the legacy do not. SPEC §revision."""
 
 import subprocess
 import sys
