@@ -22,7 +22,7 @@ _SMALL_FILE = 64 * 1024
 _OURS = frozenset({"plurnk.db", "token", "daemon.json", "lock", "children"})
 
 
-class HomeRefused(Exception):  # noqa: N818 named like the Problems
+class HomeRefused(Exception):
     """The directory cannot be used; the text is one sentence that says what to do."""
 
 

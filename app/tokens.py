@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
 _HEADER = re.compile(rf"bearer +({_TOKEN.pattern})", re.ASCII | re.IGNORECASE)
 
 
-class TokenRefused(Exception):  # noqa: N818 named like the Problems
+class TokenRefused(Exception):
     """A token cannot be used or made; the text is one sentence that says what to do, without the token."""
 
 

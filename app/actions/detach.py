@@ -1,7 +1,7 @@
 """``workspace.mcp.detach``: take a server away, or cancel its preparation. SPEC §actions, §effective."""
 
 from app.actions.action import Action, ActionOutcome, Done, Params, Run
-from app.core.attachments import Detached
+from app.core.effective import after_detach
 from app.core.names import parse_server_name
 from app.core.problems import ServerNotFound
 from app.workspaces.change import Change, Write, change_server
@@ -17,12 +17,11 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
     name, workspace = parse_server_name(params.name), run.workspace
     await workspace.ready()
     if name in workspace.effective.servers:
-        record = Detached() if name in workspace.effective.defaults else None
         change = Change(
             name=name,
             definition=None,
             source="workspace",
-            write=Write(record),
+            write=Write(after_detach(name, workspace.effective.defaults)),
             seen_generation=workspace.generation(name),
         )
         await change_server(workspace, change, run.observe)

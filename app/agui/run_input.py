@@ -13,9 +13,9 @@ from ag_ui.core import ResumeEntry as WireResumeEntry
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
+from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import Json, JsonObject
-from app.core.problems import InputMalformed
 
 log = structlog.get_logger("plurnk.agui")
 

@@ -18,12 +18,13 @@ from app.agui.narration import Narration
 from app.agui.run_input import RunInput
 from app.agui.state_view import StateView
 from app.agui.stream import EventStream
+from app.core.door_problems import InputMalformed
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
 from app.core.operation_problems import OperationCancelled, ResultTooLarge
 from app.core.principal import Principal
 from app.core.problem import Outcome, Problem, Stage
-from app.core.problems import ActionRequired, InputMalformed, Internal, ParameterInvalid, ShuttingDown
+from app.core.problems import ActionRequired, Internal, ParameterInvalid, ShuttingDown
 from app.doors.asgi import Receive, Send
 from app.doors.problem_response import logged_internal
 from app.doors.streams import Ending, OpenStreams

@@ -58,7 +58,7 @@ class EventStream:
 
     def emit_delta(self, event: bytes) -> None:
         """Queue a change of the state; a slow client gets one snapshot for all that it missed."""
-        if self._is_stale or self._size > BEHIND:
+        if self._size > BEHIND:
             self._is_stale = True
         else:
             self.emit(event)

@@ -31,7 +31,6 @@ from app.connections.process_group import POLL_S, is_left_behind, signal_group
 from app.connections.reaper import Reaper
 
 _CHUNK = 64 * 1024
-_PIPE_CHUNKS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,18 +220,17 @@ class ChildProcess:
         if self._exited.is_set() and not is_left_behind(self.pid):
             self._reaper.forget(self.pid)
 
-    def _read(self, descriptor: int) -> bool:
-        """Pass on one chunk of a pipe, so that no child has the loop to itself; whether there was any."""
+    def _read(self, descriptor: int) -> None:
+        """Pass on one chunk of a pipe, so that no child has the loop to itself."""
         try:
             chunk = os.read(descriptor, _CHUNK)
         except (BlockingIOError, InterruptedError):
-            return False
+            return
         if chunk:
             self._outputs[descriptor](chunk)
         else:
             self._close_output(descriptor)
             self._on_output_closed(descriptor)
-        return bool(chunk)
 
     def _on_output_closed(self, descriptor: int) -> None:
         if not self._exited.is_set():
@@ -272,25 +270,17 @@ class ChildProcess:
             self._end()
 
     def _end(self) -> None:
-        """Say, once, that the child has ended by itself; what it wrote before is read first."""
+        """Say, once, that the child has ended by itself."""
         self._forget_pending_end()
         if self._has_ended:
             return
         self._has_ended = True
-        for descriptor in list(self._outputs):
-            self._drain(descriptor)
         self.stdin.close()
         if not self._exited.is_set():
             self._signal(
                 signal.SIGTERM
             )  # nobody can talk to it any more, and its close may be long in coming
         self._on_end(self._ending())
-
-    def _drain(self, descriptor: int) -> None:
-        """Read what a pipe holds now, and no more than one can hold."""
-        for _ in range(_PIPE_CHUNKS):
-            if descriptor not in self._outputs or not self._read(descriptor):
-                return
 
     def _ending(self) -> Ending:
         """Return how it ended, from what is known now."""

@@ -1,14 +1,15 @@
-"""Every kind of Problem of management and of the doors. SPEC §problems.
+"""Every kind of Problem of management. SPEC §problems.
 
 Problem
 ├── requests      ActionUnknown, ActionRequired, ParameterRequired, ParameterInvalid, WorkspaceRequired, …
 ├── definitions   DefinitionInvalid, ReferenceMissing, ReferenceRefused, StdioRefused, AddressRefused
 ├── changes       ServerExists, ServerNotFound, ServerNotConnected, ServerBusy, ServerChanged
 ├── peers         ProtocolRevisionUnsupported, CapabilityRequired, ServerUnavailable, CatalogInvalid, …
-└── the daemon    TooMany, StoreUnavailable, ShuttingDown, Internal, Unauthenticated, HostRefused, …
+└── the daemon    TooMany, StoreUnavailable, ShuttingDown, Internal
 
-The kinds that only an operation can end in live in ``operation_problems``. The house test compares both
-modules with the table of SPEC §problems, both ways.
+The kinds that only an operation can end in live in ``operation_problems``, those that a door answers with before
+anything is asked of a workspace in ``door_problems``. The house test compares all three modules with the table of
+SPEC §problems, both ways.
 """
 
 from collections.abc import Sequence
@@ -359,65 +360,3 @@ class Internal(Problem):
         super().__init__(
             f"The daemon failed. Its log has the rest under trace {trace}; please report it.", trace=trace
         )
-
-
-class Unauthenticated(Problem):
-    """No bearer token, or a wrong one."""
-
-    code, title, status = "unauthenticated", "Unauthenticated", 401
-
-    def __init__(self) -> None:
-        super().__init__("Send 'Authorization: Bearer …' with the token that `plurnk-mcpd token` prints.")
-
-
-class HostRefused(Problem):
-    """The Host header is not on the allow-list."""
-
-    code, title, status = "host-refused", "Host refused", 403
-
-    def __init__(self) -> None:
-        super().__init__("This Host is not served here. PLURNK_ALLOWED_HOSTS lists the ones that are.")
-
-
-class OriginRefused(Problem):
-    """The Origin header is not on the allow-list."""
-
-    code, title, status = "origin-refused", "Origin refused", 403
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This Origin may not use the daemon. PLURNK_ALLOWED_ORIGINS lists the ones that may."
-        )
-
-
-class BodyTooLarge(Problem):
-    """The request body is over the limit."""
-
-    code, title, status = "body-too-large", "Request body too large", 413
-
-    def __init__(self, *, limit: int) -> None:
-        super().__init__(
-            f"The request body is larger than {limit} bytes. Send less, or ask the operator to raise PLURNK_MAX_BODY.",
-            limit=limit,
-            setting="PLURNK_MAX_BODY",
-        )
-
-
-class MediaTypeUnsupported(Problem):
-    """The request body is not declared as JSON."""
-
-    code, title, status = "media-type-unsupported", "Media type unsupported", 415
-
-    def __init__(self) -> None:
-        super().__init__("Send the body as JSON with 'Content-Type: application/json'.")
-
-
-class InputMalformed(Problem):
-    """The request body is not the JSON that this route takes; values are never quoted."""
-
-    code, title, status = "input-malformed", "Input malformed", 422
-
-    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
-        first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
-        super().__init__(f"The body is malformed: {first}.", errors=listed)

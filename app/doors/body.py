@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import orjson
 
+from app.core.door_problems import BodyTooLarge, InputMalformed, MediaTypeUnsupported
 from app.core.json_value import Json
-from app.core.problems import BodyTooLarge, InputMalformed, MediaTypeUnsupported
 from app.doors.asgi import Receive, Scope, header_values
 
 BODY_TIMEOUT_S = 30.0

@@ -6,9 +6,9 @@ What the principal may do with one workspace is asked by the door that knows the
 
 from http import HTTPStatus
 
+from app.core.door_problems import HostRefused, OriginRefused, Unauthenticated
 from app.core.principal import Principal
 from app.core.problem import Problem
-from app.core.problems import HostRefused, OriginRefused, Unauthenticated
 from app.doors.allow_lists import HostAllowList, OriginAllowList
 from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values
 from app.doors.problem_response import send_blank_problem, send_problem

@@ -5,9 +5,9 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from app.actions.action import Params
+from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import Json
-from app.core.problems import InputMalformed
 
 
 class InterruptAnswer(Params):

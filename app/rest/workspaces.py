@@ -10,10 +10,11 @@ from typing import assert_never, cast
 from app.actions.action import ActionOutcome, Done, Interrupted
 from app.actions.operation_outcome import action_outcome
 from app.actions.perform import perform, stage_of
+from app.core.door_problems import InputMalformed
 from app.core.json_value import Json, JsonObject
 from app.core.names import parse_workspace_name
 from app.core.problem import Stage
-from app.core.problems import InputMalformed, ParameterInvalid, ParameterRequired
+from app.core.problems import ParameterInvalid, ParameterRequired
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.body import has_body, read_json
 from app.doors.endpoint import host_of
@@ -108,8 +109,7 @@ async def _perform_on_server(scope: Scope, receive: Receive, send: Send, kind: s
 
 async def _perform(scope: Scope, receive: Receive, send: Send, action: Json) -> None:
     host, principal = host_of(scope), principal_of(scope)
-    name = parse_workspace_name(_path(scope)["workspace"])
-    principal.require(name)
+    name = _name(scope)
     members = action if isinstance(action, dict) else {}
     kind = members.get("kind")
     work: Work = partial(perform, host, principal, name, action, observe=unobserved)
@@ -134,16 +134,23 @@ async def _watched(work: Work, seconds: Json, workspace: Workspace) -> ActionOut
 
 def _workspace(scope: Scope) -> Workspace:
     """Return the workspace that the path names, where the caller may use it."""
-    name = parse_workspace_name(_path(scope)["workspace"])
-    principal_of(scope).require(name)
-    return host_of(scope).manager.workspace(name)
+    return host_of(scope).manager.workspace(_name(scope))
 
 
 def _path(scope: Scope) -> Mapping[str, str]:
     return cast("Mapping[str, str]", scope["path_params"])
 
 
+def _name(scope: Scope) -> str:
+    """Return the name of the path's workspace, where the caller may use it."""
+    name = parse_workspace_name(_path(scope)["workspace"])
+    principal_of(scope).require(name)
+    return name
+
+
 async def _body(scope: Scope, receive: Receive) -> Json:
+    """Return the parsed body; who may not use the workspace is refused before it is read."""
+    _name(scope)
     return await read_json(scope, receive, limit=host_of(scope).settings.max_body)
 
 

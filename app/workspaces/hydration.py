@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import structlog
 
+from app.core.effective import EffectiveServer
 from app.core.problem import Problem, Stage
 from app.core.problems import Internal, ServerNotConnected, ShuttingDown
 from app.core.snapshot import ServerSnapshot, ServerState
 from app.ports import Connection, Target
-from app.workspaces.effective_set import EffectiveServer
 from app.workspaces.publication import published_server
 
 if TYPE_CHECKING:

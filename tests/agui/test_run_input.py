@@ -6,8 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.agui.run_input import FAULTS_MAX, RunInput, parse_run_input
+from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
-from app.core.problems import InputMalformed
 
 pytestmark = pytest.mark.spec("agui")
 

@@ -173,5 +173,10 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
     assert address is None or parse(printed(address)) == address
 
 
+def test_everything_but_letters_digits_and_four_marks_is_percent_encoded() -> None:
+    assert resource_address("p", "a/b~c.d_e-f:é") == "p:///resources/a%2Fb~c.d_e-f%3A%C3%A9"
+    assert prompt_address("p", "n", {"a b": "+"}) == "p:///prompts/n?a%20b=%2B"
+
+
 def test_a_document_has_the_address_of_the_contract() -> None:
     assert document_address("github") == "worker://plurnk/docs/github.md"

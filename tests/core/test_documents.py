@@ -134,6 +134,12 @@ def test_names_stand_in_code_spans_they_cannot_close(name: str, heading: str) ->
     assert heading in document("p", registry(tool(name)))
 
 
+def test_every_line_of_a_description_is_quoted_whatever_ends_it() -> None:
+    assert "\n\n> a\n> b\n> c\n>\n>     d\n\n" in document(
+        "p", registry(tool("t", description="a\rb\r\nc\n\n\td"))
+    )
+
+
 def test_long_descriptions_are_cut() -> None:
     text = document("p", registry(tool("a", description="x" * 100_000)))
     assert f"> {'x' * 8_000}…\n" in text

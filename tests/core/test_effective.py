@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.core.attachments import Attached, AttachmentRecord, Detached
 from app.core.definitions import HttpDefinition, StdioDefinition, parse_definition
-from app.core.effective import Effective, after_detach, detached, resolve
+from app.core.effective import EffectiveServer, after_detach, detached, resolve_all
 from app.core.problems import DefinitionInvalid
 
 names = st.sampled_from(["a", "b", "c", "d"])
@@ -35,19 +35,19 @@ def maps(draw: st.DrawFn) -> dict[str, AttachmentRecord]:
 def test_the_durable_map_overlays_the_defaults(
     defaults: set[str], records: dict[str, AttachmentRecord]
 ) -> None:
-    expected: dict[str, Effective] = {}
+    expected: dict[str, EffectiveServer] = {}
     for name in "abcd":
         match records.get(name):
             case Attached():
-                expected[name] = Effective(definition(name, "/attached"), "workspace")
+                expected[name] = EffectiveServer(name, "workspace", definition(name, "/attached"))
             case None if name in defaults:
-                expected[name] = Effective(definition(name, "/default"), "service")
+                expected[name] = EffectiveServer(name, "service", definition(name, "/default"))
             case _:
                 continue
-    resolved = resolve({name: definition(name, "/default") for name in defaults}, records)
+    resolved = resolve_all({name: definition(name, "/default") for name in defaults}, records)
     assert resolved == expected
     assert list(resolved) == sorted(resolved)
-    assert detached(records) == tuple(sorted(name for name in records if isinstance(records[name], Detached)))
+    assert detached(records) == sorted(name for name in records if isinstance(records[name], Detached))
 
 
 @pytest.mark.spec("effective")
@@ -58,7 +58,10 @@ def test_detaching_leaves_a_tombstone_over_a_default_only() -> None:
 
 
 @pytest.mark.spec("effective")
-def test_a_row_that_no_longer_validates_is_told_by_its_server() -> None:
-    with pytest.raises(DefinitionInvalid) as caught:
-        resolve({}, {"a": attached("a"), "b": Attached("{}")})
-    assert caught.value.facts["server"] == "b"
+def test_a_row_that_no_longer_validates_is_told_by_its_server_alone() -> None:
+    resolved = resolve_all({}, {"a": attached("a"), "b": Attached("{}")})
+    broken = resolved["b"]
+    assert resolved["a"].problem is None
+    assert broken.definition is None
+    assert isinstance(broken.problem, DefinitionInvalid)
+    assert broken.problem.facts["server"] == "b"

@@ -125,6 +125,7 @@ def test_an_annotation_that_breaks_a_rule_is_a_fault(properties: JsonObject) -> 
     "root",
     [
         {"type": "object", "x-mcp-header": "A"},
+        {"type": "string", "x-mcp-header": "A"},
         {"type": "object", "$defs": {"a": annotated("A")}, "properties": {"a": {"$ref": "#/$defs/a"}}},
         {"type": "object", "allOf": [{"properties": {"a": annotated("A")}}]},
         {"type": "object", "dependentSchemas": {"a": {"properties": {"a": annotated("A")}}}},

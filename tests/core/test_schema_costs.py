@@ -120,6 +120,12 @@ def test_stepwise_patterns_are_not_tried_on_thousands_of_texts() -> None:
     assert validate(schema, texts * 6_000) == [("", "is too large to be checked against this schema")]
 
 
+def test_schemas_in_place_times_levels_are_bounded() -> None:
+    budget = Budget(nodes=1, in_place=100, patterns=0, stepwise=0)
+    assert budget.excess(nested(99)) is None
+    assert budget.excess(nested(100)) == STACK[1]
+
+
 def test_schema_nodes_times_values_are_bounded() -> None:
     budget = Budget(nodes=10_000, in_place=0, patterns=0, stepwise=0)
     small: list[Json] = [0]

@@ -118,3 +118,5 @@ def test_a_fault_beyond_the_bounds_of_the_walk_is_told_in_general() -> None:
     assert validate({"items": {"type": "integer"}}, many) == [("", "does not fit the schema")]
     parts: JsonObject = {f"p{index}": {"type": "integer"} for index in range(3000)}
     assert validate({"properties": parts}, {"p2999": "x"}) == [("/p2999", "must be of type integer")]
+    most_fit: JsonObject = {f"p{index}": index for index in range(60)}
+    assert validate({"properties": parts}, {**most_fit, "p2999": "x"}) == [("", "does not fit the schema")]

@@ -41,6 +41,7 @@ ROOT: JsonObject = {
     "$defs": {
         "a b": {"title": "blank"},
         "c/d~e": {"title": "escaped"},
+        "~1": {"title": "looks escaped"},
         "f": {"$anchor": "anchored", "title": "f"},
         "g": {"$dynamicAnchor": "dynamic"},
         "h": {"$id": "#old"},
@@ -56,6 +57,7 @@ ROOT: JsonObject = {
         ("#/$defs/a%20b", ("$defs", "a b")),
         ("#/$defs/a b", ("$defs", "a b")),
         ("#/$defs/c~1d~0e", ("$defs", "c/d~e")),
+        ("#/$defs/~01", ("$defs", "~1")),
         ("#/prefixItems/1", ("prefixItems", 1)),
         ("#anchored", ("$defs", "f")),
         ("#dynamic", ("$defs", "g")),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.problems import BodyTooLarge, InputMalformed, MediaTypeUnsupported
+from app.core.door_problems import BodyTooLarge, InputMalformed, MediaTypeUnsupported
 from app.doors import body
 from app.doors.asgi import Message, Scope
 from app.doors.body import BodyLate, ClientGone, has_body, parse_json, read_json

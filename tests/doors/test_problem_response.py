@@ -7,8 +7,9 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from app.core.door_problems import BodyTooLarge, Unauthenticated
 from app.core.problem import Problem, Stage
-from app.core.problems import BodyTooLarge, ServerNotFound, ShuttingDown, TooMany, Unauthenticated
+from app.core.problems import ServerNotFound, ShuttingDown, TooMany
 from app.doors.asgi import Message
 from app.doors.problem_response import logged_internal, send_blank_problem, send_problem
 

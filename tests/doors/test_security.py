@@ -176,6 +176,12 @@ async def test_an_allowed_origin_on_a_public_page_may_reach_the_private_network(
     assert answer.headers["access-control-allow-private-network"] == "true"
 
 
+async def test_a_preflight_without_an_origin_is_no_preflight() -> None:
+    async with gate(allowed_origins=(ORIGIN,)) as (loopback, behind), loopback.client() as client:
+        answer = await client.request("OPTIONS", "/", headers={"Access-Control-Request-Method": "POST"})
+    assert (answer.status_code, behind.paths) == (401, [])
+
+
 @pytest.mark.parametrize("name", ["a%2fb", "a%2Fb", "a%5cb", "a%00b", "%2e%2e%2fworkspaces"])
 async def test_an_encoded_separator_is_no_separator(name: str) -> None:
     async with gate() as (loopback, behind), loopback.client(**bearer()) as client:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
-from app.core.problems import InputMalformed
 from app.rest.models import parse_answer
 
 pytestmark = pytest.mark.spec("agui")

@@ -150,7 +150,10 @@ async def workspace_house(
         )
         await group.start(manager.run)
         boards = Boards(settings)
-        yield WorkspaceHouse(Host(settings, manager, boards, store), manager, store, connector, mask)
-        boards.shut_down()
-        await manager.shut_down()
-        await connector.close()
+        try:
+            yield WorkspaceHouse(Host(settings, manager, boards, store), manager, store, connector, mask)
+        finally:
+            with anyio.CancelScope(shield=True):
+                boards.shut_down()
+                await manager.shut_down()
+                await connector.close()
