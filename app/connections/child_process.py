@@ -80,7 +80,6 @@ class ChildProcess:
         self._patience = patience
         self._exited = asyncio.Event()
         self._closing = asyncio.Lock()
-        self._is_closed = False
         self._failure: str | None = None
         self._pending_end: asyncio.TimerHandle | None = None
         self._has_ended = False
@@ -93,6 +92,7 @@ class ChildProcess:
             os.set_blocking(descriptor, False)
             self._loop.add_reader(descriptor, self._read, descriptor)
         self._watch = ExitWatch(self._process, self._on_exit)
+        self._is_closed = False  # last: until here its starter cleans up
 
     @classmethod
     async def start(

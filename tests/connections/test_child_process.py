@@ -16,7 +16,7 @@ from app.connections.child_environment import Program
 from app.connections.child_process import ChildProcess, Ending, Patience
 from app.connections.reaper import Reaper
 from tests.support.children import SCRIPTED_STDIO, descriptor_count, is_reaped, text_of
-from tests.support.processes import is_alive, until_gone
+from tests.support.processes import children, is_alive, until_gone
 
 pytestmark = [pytest.mark.spec("connection"), pytest.mark.spec("shutdown"), pytest.mark.anyio]
 
@@ -146,10 +146,12 @@ async def test_a_grandchild_that_left_the_session_cannot_hold_the_close(
     reaper: Reaper, tmp_path: Path
 ) -> None:
     file = tmp_path / "pid"
+    before = descriptor_count()
     spawn = {"spawn": "sleeper", "pid_file": str(file), "escapes": True}
     started = await start(reaper, {"start": [spawn, READY]}, QUICK)
     with anyio.fail_after(20):
         assert await started.child.close() is None
+    assert descriptor_count() == before + 1, "of all pipes, only the reaper's is left"
     os.kill(int(text_of(file)), signal.SIGKILL)
 
 
@@ -263,6 +265,20 @@ async def test_a_start_that_fails_leaves_nothing(reaper: Reaper, monkeypatch: py
             patience=QUICK,
         )
     assert descriptor_count() == before
+
+
+async def test_a_child_that_cannot_be_taken_into_care_is_killed(
+    reaper: Reaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, alive = descriptor_count(), children(os.getpid())
+
+    def refuse(_descriptor: int, _is_blocking: bool) -> None:
+        raise OSError("refused")
+
+    monkeypatch.setattr(os, "set_blocking", refuse)
+    with pytest.raises(OSError, match="refused"):
+        await Started().start(reaper, "-c", "input()")
+    assert (descriptor_count(), children(os.getpid())) == (before, alive)
 
 
 async def test_two_hundred_lives_leave_descriptors_threads_and_tasks_flat(reaper: Reaper) -> None:

@@ -104,7 +104,7 @@ async def test_progress_and_answer_in_one_write_arrive_in_order(reaper: Reaper) 
 
 async def test_only_increasing_progress_with_our_own_token_counts(reaper: Reaper) -> None:
     seen: list[float] = []
-    tokens: list[Any] = ["$pt", "1", 1.0, True, "srv-made-1", None, 7]
+    tokens: list[Any] = ["$pt", "1", 1.0, True, "srv-made-1", None, 7, [1], {"a": 1}]
     script = [
         {"notify": {"progressToken": token, "progress": 1 + index}} for index, token in enumerate(tokens)
     ]
@@ -118,7 +118,7 @@ async def test_only_increasing_progress_with_our_own_token_counts(reaper: Reaper
         await peer.request("b", {})
         found = peer.diagnostics
     assert seen == [1, 1.5]
-    assert (found.ignored_progress, found.ignored_notifications, found.peer_requests) == (12, 1, 1)
+    assert (found.ignored_progress, found.ignored_notifications, found.peer_requests) == (14, 1, 1)
 
 
 async def test_an_observer_that_fails_fails_its_own_request_alone(reaper: Reaper) -> None:
