@@ -93,10 +93,10 @@ def _section(tool: Tool) -> str:
     parts += [
         f"Effect {_EFFECTS[tool.effect]}",
         f"Signature:\n\n{_fenced(view.signature, 'ts')}",
-        f"Input schema:\n\n{_schema(tool.input_schema)}",
+        f"Input schema:\n\n{_schema(view.input_schema)}",
     ]
-    if tool.output_schema is not None:
-        parts.append(f"Output schema:\n\n{_schema(tool.output_schema)}")
+    if view.output_schema is not None:
+        parts.append(f"Output schema:\n\n{_schema(view.output_schema)}")
     return "\n\n".join(parts)
 
 

@@ -45,9 +45,6 @@ class Tool:
     effect: Effect
     raw: bytes
     """The entry of ``tools/list`` as the server sent it."""
-    input_schema: bytes = b'{"type":"object"}'
-    output_schema: bytes | None = None
-    """The schemas within ``raw``, key for key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +165,10 @@ def _tool(
     fault = next(_schema_faults(schema, output, limits=limits), None)
     if fault is not None:
         return fault
-    input_schema = orjson.dumps(schema)
-    if isinstance(definition, HttpDefinition) and param_headers.fault(input_schema) is not None:
+    if isinstance(definition, HttpDefinition) and param_headers.fault(orjson.dumps(schema)) is not None:
         return "header-annotation-invalid"
     effect = Effect.READ if entry.name in definition.read else Effect.HOST
-    return Tool(entry.name, effect, entry.raw, input_schema, None if output is None else orjson.dumps(output))
+    return Tool(entry.name, effect, entry.raw)
 
 
 def _schema_faults(schema: Json, output: Json, *, limits: tuple[int, int]) -> Iterator[str]:

@@ -15,14 +15,7 @@ pytestmark = pytest.mark.spec("addresses")
 
 def tool(name: str, *, effect: Effect = Effect.HOST, **members: Json) -> Tool:
     entry: JsonObject = {"name": name, "inputSchema": {"type": "object"}, **members}
-    output = entry.get("outputSchema")
-    return Tool(
-        name,
-        effect,
-        orjson.dumps(entry),
-        orjson.dumps(entry["inputSchema"]),
-        None if output is None else orjson.dumps(output),
-    )
+    return Tool(name, effect, orjson.dumps(entry))
 
 
 def registry(*tools: Tool) -> Registry:
