@@ -120,7 +120,7 @@ class Connector:
         """
         definition = target.definition
         if isinstance(definition, HttpDefinition):
-            pass
+            _require_supported_authorization(definition)
         expanded = expand_definition(definition, self._environment, self._may_reference(target))
         self._mask.add(expanded.secrets)
         match expanded:

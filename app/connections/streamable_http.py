@@ -301,8 +301,8 @@ class StreamableHttpTransport:
         """
         match message:
             case wire.Response(id=identifier, answer=answer):
-                is_ours = type(identifier) is int and identifier == exchange.id
-                if not is_ours and not (identifier is None and isinstance(answer, RemoteError)):
+                # wire lets no id through but text and integers, so that equality is strict.
+                if identifier != exchange.id and not (identifier is None and isinstance(answer, RemoteError)):
                     raise AnswerMalformed("the id of the answer is not the request's")
                 return answer
             case wire.Malformed(reason=reason, id=identifier):

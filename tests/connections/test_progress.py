@@ -61,8 +61,8 @@ def test_foreign_and_malformed_progress_is_ignored_and_spoils_nothing(params: di
     diagnostics = Diagnostics()
     gate = ProgressGate(0, seen.append, diagnostics)
     gate.take(progress(**params))
-    gate.take(progress(progressToken=0, progress=1))
-    assert seen == [Progress(1.0)]
+    gate.take(progress(progressToken=0, progress=2))
+    assert seen == [Progress(2.0)]
     assert diagnostics.ignored_progress == 1
 
 

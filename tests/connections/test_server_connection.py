@@ -76,6 +76,7 @@ class Way:
 
     async def close(self) -> str | None:
         self.closed += 1
+        await anyio.lowlevel.checkpoint()
         return self.close_failure
 
     def lose(self) -> None:
@@ -357,22 +358,25 @@ async def test_retiring_takes_over_from_a_recovery_that_waits() -> None:
 
 @pytest.mark.spec("lifecycle")
 async def test_a_recovery_that_succeeds_while_it_is_retired_is_closed_too() -> None:
-    retired: list[str | None] = []
+    gate = anyio.Event()
 
     async def last(_: Way) -> Answer:
-        group.start_soon(retire)
-        await anyio.lowlevel.checkpoint()
+        await gate.wait()
         return listed(None)
 
-    async def retire() -> None:
-        retired.append(await home.connection.retire())
-
     async with house({}, {"tools/list": last}) as home, anyio.create_task_group() as group:
-        await home.connection.prepare()
+        connection = home.connection
+        await connection.prepare()
         home.ways[0].lose()
-        while not retired:
+        async with connection._closing:
+            group.start_soon(connection.retire)
+            while connection.state is not ConnectionState.RETIRING:
+                await anyio.lowlevel.checkpoint()
+            gate.set()
+            await connection._recovery_over.wait()
+            assert connection.state is ConnectionState.RETIRING
+        while connection.state is not ConnectionState.CLOSED:
             await anyio.lowlevel.checkpoint()
-        assert home.connection.state is ConnectionState.CLOSED
         assert [way.closed for way in home.ways] == [1, 1]
 
 

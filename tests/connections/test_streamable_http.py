@@ -34,6 +34,7 @@ from app.settings import Settings
 from tests.support.scripted_http import (
     FRESH,
     HANG,
+    PAUSE,
     Reply,
     Script,
     ScriptedHttp,
@@ -148,9 +149,12 @@ async def test_the_name_header_is_the_tool_prompt_uri_or_task(
 @pytest.mark.spec("connection")
 async def test_a_cookie_is_never_sent_back_and_ids_are_never_used_twice() -> None:
     reply = result({"content": []}, headers={"Set-Cookie": "session=1; Path=/"})
-    async with scripted_http({"tools/call": reply}) as peer, transport_to(peer) as transport:
-        for _ in range(3):
-            await transport.request("tools/call", {"name": "echo"})
+    async with scripted_http({"tools/call": reply}) as peer:
+        # A jar keeps nothing of a bare address anyway.
+        peer.origin = peer.origin.replace("127.0.0.1", "localhost")
+        async with transport_to(peer) as transport:
+            for _ in range(3):
+                await transport.request("tools/call", {"name": "echo"})
         assert [seen.headers.get("cookie") for seen in peer.seen] == [None] * 3
         assert len({seen.message["id"] for seen in peer.seen}) == 3
         assert peer.connections == 1
@@ -605,7 +609,7 @@ async def test_one_failing_request_never_harms_another() -> None:
 @pytest.mark.spec("connection")
 async def test_a_stream_that_ends_after_its_answer_leaves_its_connection_to_the_next_request() -> None:
     async with (
-        scripted_http({"tools/call": stream(response_event())}) as peer,
+        scripted_http({"tools/call": stream(response_event(), PAUSE)}) as peer,
         transport_to(peer) as transport,
     ):
         for _ in range(5):

@@ -24,6 +24,9 @@ ECHO: Final = {"name": "echo", "inputSchema": {"type": "object"}}
 HANG: Final = "hang"
 """A chunk that never comes: the reply waits until the client is gone."""
 
+PAUSE: Final = "pause"
+"""A chunk that is some turns of the loop: what came before is read before what comes after is sent."""
+
 Chunk: TypeAlias = bytes | str | anyio.Event
 Ending: TypeAlias = Literal["keep", "close", "reset"]
 
@@ -242,6 +245,9 @@ class ScriptedHttp:
         for chunk in chunks:
             if isinstance(chunk, anyio.Event):
                 await chunk.wait()
+            elif chunk == PAUSE:
+                for _ in range(10):
+                    await asyncio.sleep(0)
             elif chunk == HANG:
                 await reader.read()
                 seen.gone.set()
