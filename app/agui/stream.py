@@ -110,6 +110,8 @@ class EventStream:
         """Send everything that waits, in chunks that have to leave in time."""
         if more:
             self._catch_up()
+            if not self._waiting:
+                return
         body = memoryview(b"".join(self._waiting))
         self._waiting, self._size = [], 0
         for begin in range(0, max(len(body), 1), CHUNK):

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from app.actions.action import Action
 from app.actions.table import ACTIONS
-from app.core import operation_problems, problems
+from app.core import door_problems, operation_problems, problems
 from app.core.definitions import SCHEMA
 from app.core.json_value import Json, JsonObject
 from app.core.problem import Outcome, Problem, Stage
@@ -176,9 +176,10 @@ def status_of(component: str) -> str:
 
 def problem_kinds() -> Iterator[type[Problem]]:
     """Yield every kind of Problem there is."""
-    for value in (*vars(problems).values(), *vars(operation_problems).values()):
-        if isinstance(value, type) and issubclass(value, Problem) and value is not Problem:
-            yield value
+    for module in (problems, operation_problems, door_problems):
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Problem) and value.__module__ == module.__name__:
+                yield value
 
 
 def action_name(kind: str) -> str:

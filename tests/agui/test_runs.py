@@ -7,9 +7,12 @@ import anyio
 import pytest
 
 from app.agui import runs
+from app.agui.run_input import parse_run_input
 from app.core.answers import Progress
+from app.core.principal import Principal
 from app.core.problem import Outcome, Problem, Stage
 from app.core.problems import ProtocolRevisionUnsupported
+from app.doors.asgi import Message
 from tests.support.agui_events import JsonEvent
 from tests.support.doors_house import (
     DEFINITION,
@@ -413,6 +416,24 @@ async def test_a_client_that_leaves_cancels_its_run() -> None:
         await eventually(lambda: request.is_cancelled and not doors.house.state("operations"))
         assert not doors.house.workspace.state.has_listeners
         assert doors.house.leases("project") == ()
+
+
+async def test_a_client_that_left_is_sent_no_end() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async with doors_house() as doors:
+        host, workspace = doors.app.state.host, doors.house.workspace
+        asked = parse_run_input(run_input({"kind": "workspace.mcp.watch"}))
+        with anyio.fail_after(5):
+            await runs.AguiRun(host, Principal(), workspace, asked).answer(doors.streams, receive, send)
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert not workspace.state.has_listeners
 
 
 async def test_an_operation_that_waits_outlives_its_client() -> None:

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from app.actions.action import ActionOutcome, Done
 from app.core.problem import Stage
-from app.doors.asgi import Receive, Scope, Send
+from app.doors.asgi import Message, Receive, Scope, Send
 from app.doors.endpoint import AsgiEndpoint
 from app.rest.answers import answer
 from tests.support.doors_house import doors_house
@@ -80,3 +80,23 @@ async def test_what_is_shielded_completes_although_the_client_left() -> None:
         left.set()
         with anyio.fail_after(5):
             await committed.wait()
+
+
+async def test_a_client_that_left_is_sent_nothing() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def work() -> ActionOutcome:
+        await anyio.sleep_forever()
+        return Done({})
+
+    async with doors_house() as doors:
+        scope = {"type": "http", "app": doors.app, "headers": []}
+        with anyio.fail_after(5):
+            await answer(scope, receive, send, work, stage=Stage.OPERATION)
+    assert sent == []

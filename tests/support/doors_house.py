@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from app.actions.action import Host
@@ -31,6 +32,7 @@ DEFINITION = {"name": "project", "transport": "stdio", "command": "/peer", "read
 class DoorsHouse:
     """What a test of the doors looks at."""
 
+    app: FastAPI
     house: OperationsHouse
     streams: OpenStreams
     tokens: Tokens
@@ -116,4 +118,4 @@ async def doors_house(
         streams, tokens = OpenStreams(limit=house.settings.max_streams), Tokens(TOKEN)
         app = build_application([*AGUI, *REST, *routes], host=host, tokens=tokens, streams=streams)
         async with streams.running(), served(app) as loopback:
-            yield DoorsHouse(house, streams, tokens, loopback)
+            yield DoorsHouse(app, house, streams, tokens, loopback)
