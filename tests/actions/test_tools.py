@@ -69,6 +69,15 @@ async def test_every_enabled_tool_is_listed_by_server_and_then_as_listed() -> No
         assert [peer.requests for peer in house.connector.opened] == [[], []]
 
 
+@pytest.mark.spec("actions")
+async def test_a_server_that_came_last_is_listed_by_its_name() -> None:
+    async with peers() as house:
+        await house.detach("a")
+        await house.replace("a", CATALOGS["a"], {})
+        assert list(house.workspace.snapshot.servers) == ["b", "a"]
+        assert [row["server"] for row in (await done(house, ACTION))["tools"]] == ["a", "b", "b"]
+
+
 @pytest.mark.spec("policy")
 async def test_annotations_never_make_an_effect() -> None:
     async with peers() as house:
