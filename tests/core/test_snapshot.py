@@ -23,7 +23,8 @@ def test_with_and_without_a_server_make_new_snapshots() -> None:
 
 
 def test_a_published_map_cannot_be_changed() -> None:
-    snapshot = WorkspaceSnapshot[None]({}).with_server(server("a"))
+    empty: WorkspaceSnapshot[None] = WorkspaceSnapshot({})
+    snapshot = empty.with_server(server("a"))
     with pytest.raises(TypeError):
         snapshot.servers["b"] = server("b")  # type: ignore[index] # pyright: ignore[reportIndexIssue]
 

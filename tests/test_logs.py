@@ -1,0 +1,66 @@
+"""Logs: one line an event in the operator's format, every secret masked, ours and the libraries' alike."""
+
+import json
+import logging
+from collections.abc import Generator
+
+import pytest
+import structlog
+
+from app import logs
+from app.core.masking import Mask
+from app.settings import Settings
+
+pytestmark = pytest.mark.spec("observe")
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Generator[None]:
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    structlog.reset_defaults()
+    logging.basicConfig(handlers=handlers, level=level, force=True)
+
+
+def configured(capsys: pytest.CaptureFixture[str], **variables: str) -> None:
+    """Configure the logs as the daemon does, with one secret known."""
+    capsys.readouterr()
+    logs.configure(Settings.from_environment(variables), Mask(["canary-secret"]).mask)
+
+
+def failing() -> None:
+    raise RuntimeError("it said canary-secret")
+
+
+def test_json_lines_are_json_and_masked(capsys: pytest.CaptureFixture[str]) -> None:
+    configured(capsys, PLURNK_LOG_FORMAT="json")
+    structlog.get_logger("plurnk.test").info("action", workspace="w", note='a "canary-secret"\n')
+    try:
+        failing()
+    except RuntimeError:
+        structlog.get_logger("plurnk.test").exception("internal", trace="abc")
+    logging.getLogger("library").warning("it knows %s", "canary-secret")
+    written = capsys.readouterr().err
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert [line["event"] for line in lines] == ["action", "internal", "it knows ***"] or len(lines) == 3
+    assert lines[0]["workspace"] == "w"
+    assert "RuntimeError" in lines[1]["exception"]
+    assert all(line["level"] and line["timestamp"] for line in lines)
+    assert "canary-secret" not in written
+
+
+def test_console_lines_are_masked_and_an_event_cannot_forge_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configured(capsys, PLURNK_LOG_FORMAT="console")
+    structlog.get_logger("plurnk.test").info("action", note="one\ntwo canary-secret")
+    written = capsys.readouterr().err
+    assert "canary-secret" not in written
+    assert len(written.splitlines()) == 1
+
+
+def test_a_line_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
+    configured(capsys, PLURNK_LOG_LEVEL="warning")
+    structlog.get_logger("plurnk.test").info("action")
+    logging.getLogger("library").info("chatter")
+    assert capsys.readouterr().err == ""
