@@ -1,5 +1,6 @@
 """wire.py: what we send passes the specification's schema, what strangers send has one meaning."""
 
+import gc
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.connections.wire import (
+    BIG_MESSAGE,
     DEPTH_MAX,
     Malformed,
     Notification,
@@ -215,6 +217,23 @@ def test_the_deepest_message_that_is_taken_can_be_written_again_inside_our_envel
     assert isinstance(message.answer, Result)
     assert orjson.dumps({"a": {"b": {"c": [message.answer.value]}}})
     assert isinstance(decode(result({"v": [[value]]})), Malformed)
+
+
+@pytest.mark.parametrize("ending", [b"1]}}", b"1"])
+def test_the_collector_rests_while_a_big_value_grows_and_works_again_afterwards(ending: bytes) -> None:
+    runs: list[str] = []
+
+    def note(phase: str, _info: dict[str, int]) -> None:
+        runs.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        decode(b'{"jsonrpc":"2.0","id":7,"result":{"t":[' + b"[]," * BIG_MESSAGE + ending)
+        during = list(runs)
+    finally:
+        gc.callbacks.remove(note)
+    assert during == []
+    assert gc.isenabled()
 
 
 @given(st.binary(max_size=200))
