@@ -21,9 +21,6 @@ from app.operations.board import ResumeEntry, Settled
 
 log = structlog.get_logger("plurnk.action")
 
-CALL = "workspace.mcp.call"
-
-
 def stage_of(kind: object) -> Stage:
     """Return the stage that Problems of this kind of action speak for; management for an unknown kind."""
     action = ACTIONS.get(kind) if isinstance(kind, str) else None
@@ -73,10 +70,10 @@ async def resume(
         except Problem:
             raise
         except Exception as error:
-            raise _bug(run, CALL, error) from error
+            raise _bug(run, "resume", error) from error
     if isinstance(ended, Settled):
-        return CALL, Done(ended.result)
-    return CALL, Interrupted(ended.operation, ended.interrupts)
+        return ended.kind, Done(ended.result)
+    return ended.kind, Interrupted(ended.operation, ended.interrupts)
 
 
 def _found(action: object) -> tuple[Action[Any], dict[str, Any]]:

@@ -8,6 +8,7 @@ from app.core.interrupts import Question
 from app.core.json_value import JsonObject
 from app.core.operation import Send, Work
 from app.core.operation_problems import ArgumentsInvalid, ToolNotFound
+from app.core.param_headers import present_arguments
 from app.core.policy import Effect, Tool
 from app.core.problems import ServerChanged
 from app.core.proposals import proposal
@@ -58,7 +59,8 @@ async def call(
         Problem: the one the operation ended in.
     """
     found = find_tool(await board.workspace.ready(), server, tool)
-    if errors := validate(found.view.input_schema, arguments):
+    schema = found.view.input_schema
+    if errors := validate(schema, present_arguments(schema, arguments)):
         raise ArgumentsInvalid(server, tool, errors)
     operation = new_operation_id()
     needs_consent = found.tool.effect is Effect.HOST and board.settings.host_effect == "review"

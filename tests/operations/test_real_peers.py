@@ -22,8 +22,8 @@ from app.operations.tool_call import call
 from app.settings import Settings
 from app.workspaces.manager import WorkspaceManager
 from tests.support.board_house import outcome_of
-from tests.support.memory_store import MemoryStore
 from tests.support.peers.programs import http_definition, http_peer, stdio_definition
+from tests.support.temporary_store import temporary_store
 
 READ = ["echo", "add", "count", "hold", "fail", "blow_up"]
 
@@ -43,13 +43,13 @@ async def board_of(definition: dict[str, Any]) -> AsyncGenerator[Board]:
     """Run a workspace with this one server and give its board."""
     settings = Settings.from_environment({})
     connector = Connector(settings, {}, Mask())
-    manager = WorkspaceManager(
-        settings=settings,
-        defaults={"p": parse_definition(definition)},
-        store=MemoryStore(),
-        connector=connector,
-    )
     async with AsyncExitStack() as stack:
+        manager = WorkspaceManager(
+            settings=settings,
+            defaults={"p": parse_definition(definition)},
+            store=await stack.enter_async_context(temporary_store()),
+            connector=connector,
+        )
         group = await stack.enter_async_context(anyio.create_task_group())
         await group.start(manager.run)
         boards = Boards(settings)

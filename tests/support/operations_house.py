@@ -13,11 +13,12 @@ from app.core.definitions import HttpDefinition, StdioDefinition, parse_definiti
 from app.core.events import RunEvent
 from app.operations.board import Board, Boards
 from app.settings import Settings
+from app.store.sql_store import SqlStore
 from app.workspaces.change import Change, Write, change_server
 from app.workspaces.manager import WorkspaceManager
 from app.workspaces.workspace import Workspace
 from tests.support.gated_connection import GatedConnection, GatedConnector
-from tests.support.memory_store import MemoryStore
+from tests.support.temporary_store import temporary_store
 
 
 @dataclass
@@ -27,7 +28,7 @@ class OperationsHouse:
     settings: Settings
     connector: GatedConnector
     manager: WorkspaceManager
-    store: MemoryStore
+    store: SqlStore
     boards: Boards
     workspace: Workspace
     events: list[RunEvent] = field(default_factory=list[RunEvent])
@@ -90,9 +91,9 @@ async def operations_house(
     """
     defaults = {name: stdio(name, (definitions or {}).get(name, {})) for name in catalogs}
     settings = Settings.from_environment(environment or {})
-    connector, store = GatedConnector(dict(catalogs)), MemoryStore()
-    manager = WorkspaceManager(settings=settings, defaults=defaults, store=store, connector=connector)
-    async with anyio.create_task_group() as group:
+    connector = GatedConnector(dict(catalogs))
+    async with temporary_store() as store, anyio.create_task_group() as group:
+        manager = WorkspaceManager(settings=settings, defaults=defaults, store=store, connector=connector)
         await group.start(manager.run)
         boards = Boards(settings, kept_s=kept_s)
         workspace = manager.workspace("w")
