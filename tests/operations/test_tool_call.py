@@ -8,7 +8,7 @@ import anyio
 import orjson
 import pytest
 
-from app.core.answers import AnswerLost, Progress, RemoteError, RequestNotSent
+from app.core.answers import AnswerLost, Progress, RemoteError, RequestNotSent, Result
 from app.core.catalog import ServerCatalog
 from app.core.events import ToolCallEnded, ToolCallProgressed, ToolCallStarted
 from app.core.interrupts import ResumeEntry
@@ -174,6 +174,14 @@ async def test_arguments_reach_the_peer_unchanged() -> None:
         with pytest.raises(ToolCallFailed):
             await begin(house, arguments=odd)
         assert house.peer.requests[0].params == {"name": "echo", "arguments": odd}
+
+
+@pytest.mark.spec("calls")
+async def test_a_null_for_a_mirrored_parameter_is_absent_for_the_schema_and_sent_as_it_is() -> None:
+    async with peers() as house:
+        house.peer.automatic = lambda _: Result({"content": []}, 2)
+        await begin(house, arguments={"text": "x", "n": None})
+        assert house.peer.requests[-1].params["arguments"] == {"text": "x", "n": None}
 
 
 @pytest.mark.spec("policy")
