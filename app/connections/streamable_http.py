@@ -7,10 +7,6 @@ A request is never sent twice. A pooled connection that the server has closed be
 is no exception: nothing was sent, so the next connection is taken.
 """
 
-import asyncio
-import os
-import re
-import select
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,18 +15,26 @@ from typing import Final, TypeAlias
 
 import aiohttp
 import anyio
-from aiohttp.abc import AbstractStreamWriter
 from anyio import CancelScope
 from multidict import CIMultiDict
-from typing_extensions import override
 from yarl import URL
 
 from app.connections import wire
-from app.connections.address_rule import AddressNotAllowedError
 from app.connections.http_pool import HttpPool
+from app.connections.http_request import RequestBody, request_headers, user_agent
+from app.connections.http_response import (
+    await_end,
+    bearer_challenge,
+    loss,
+    media_type,
+    not_sent,
+    read_body,
+    read_chunk,
+    redirect_target,
+)
 from app.connections.progress import ProgressGate
 from app.connections.sse import EventStream
-from app.connections.transport import AddressNotSent, Diagnostics, Lost, OnProgress
+from app.connections.transport import Diagnostics, Lost, OnProgress
 from app.core.answers import (
     Answer,
     AnswerLost,
@@ -42,60 +46,17 @@ from app.core.answers import (
     Result,
 )
 from app.core.json_value import JsonObject
-from app.core.param_headers import AnnotationInvalid, encode_value
-from app.core.param_headers import headers as param_headers
 
 REDIRECTS_MAX: Final = 3
 FRESH_CONNECTIONS_MAX: Final = 8
 """Connections that are tried while each turns out closed before anything was written."""
 REFUSAL_BODY_MAX: Final = 1024 * 1024
 """Bytes of a refusing answer that are read to find a JSON-RPC error."""
-SETTLE_S: Final = 0.05
-"""Seconds a stream that has answered may take to end, so that its connection can be pooled again."""
 
 Trace: TypeAlias = Callable[[], Mapping[str, str]]
 """Gives the W3C trace context of the running operation."""
 
-_NAME_MEMBER: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_BEARER: Final = re.compile(r"(?:^|,)\s*bearer(?:[\s,]|$)", re.IGNORECASE)
-_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_HANGUP: Final = getattr(select, "POLLRDHUP", 0)
-"""Linux tells of a peer that closed its side; elsewhere only a connection that is gone altogether shows."""
 _CLOSED: Final = "the connection was closed"
-
-
-class _Body(aiohttp.Payload):
-    """A request body that knows whether its request was written: aiohttp writes head and body at once."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__(data, content_type="application/json")
-        self._size = len(data)
-        self._data = data
-        self._transport: asyncio.WriteTransport | None = None
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether a byte of the request may have left."""
-        return self._transport is not None
-
-    @override
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Return the body as text."""
-        return self._data.decode(encoding, errors)
-
-    @override
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write the request unless its connection is closed already, whether or not the loop has noticed."""
-        transport = writer.transport
-        if transport is None or transport.is_closing() or _has_hung_up(transport):
-            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
-        self._transport = transport
-        await writer.write(self._data)
-
-    def drop_unwritten(self) -> None:
-        """Abort the connection, still this request's own, where it holds bytes that a peer does not read."""
-        if self._transport is not None and self._transport.get_write_buffer_size():
-            self._transport.abort()
 
 
 @dataclass(slots=True)
@@ -129,7 +90,7 @@ class StreamableHttpTransport:
         self._message_max = message_max
         self._capabilities: JsonObject = capabilities or {}
         self._trace = trace
-        self._headers = CIMultiDict({"User-Agent": _user_agent(), "Accept-Encoding": "gzip, deflate"})
+        self._headers = CIMultiDict({"User-Agent": user_agent(), "Accept-Encoding": "gzip, deflate"})
         self._headers.update(headers)
         self._headers.update(
             {
@@ -220,7 +181,7 @@ class StreamableHttpTransport:
         for hop in range(REDIRECTS_MAX + 1):
             response, body = await self._post(url, exchange)
             try:
-                target = _redirect_target(response, url)
+                target = redirect_target(response, url)
                 if target is None or hop == REDIRECTS_MAX:
                     return await self._answer(response, exchange)
                 url = target
@@ -230,7 +191,7 @@ class StreamableHttpTransport:
                 response.close()
         raise AssertionError("the last hop returns")
 
-    async def _post(self, url: URL, exchange: _Exchange) -> tuple[aiohttp.ClientResponse, _Body]:
+    async def _post(self, url: URL, exchange: _Exchange) -> tuple[aiohttp.ClientResponse, RequestBody]:
         """Return the head of the answer.
 
         Raises:
@@ -238,18 +199,18 @@ class StreamableHttpTransport:
             AnswerLost: the request may have been read.
         """
         for _ in range(FRESH_CONNECTIONS_MAX):
-            body = _Body(exchange.data)
+            body = RequestBody(exchange.data)
             try:
                 session = self._pool.session()
                 response = await session.post(url, data=body, headers=exchange.headers, allow_redirects=False)
             except (aiohttp.ClientError, OSError, RuntimeError) as error:
                 exchange.is_begun |= body.is_begun
                 if exchange.is_begun:
-                    raise AnswerLost(_loss(error)) from None
+                    raise AnswerLost(loss(error)) from None
                 if not isinstance(
                     error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError
                 ) or isinstance(error, aiohttp.ClientConnectorError):
-                    raise _not_sent(error) from None
+                    raise not_sent(error) from None
             except BaseException:
                 exchange.is_begun |= body.is_begun
                 body.drop_unwritten()
@@ -261,24 +222,24 @@ class StreamableHttpTransport:
 
     async def _answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
         """Return what the response says about the request."""
-        challenge = _bearer_challenge(response)
+        challenge = bearer_challenge(response)
         if response.status == 401 or (response.status == 403 and challenge):
             return HttpRefusal(response.status, challenge)
-        media_type = _media_type(response)
+        kind = media_type(response)
         if not 200 <= response.status < 300:
-            return await self._refusal(response, media_type)
-        if media_type == "text/event-stream":
+            return await self._refusal(response, kind)
+        if kind == "text/event-stream":
             return await self._stream_answer(response, exchange)
-        if media_type not in {"application/json", ""}:
+        if kind not in {"application/json", ""}:
             raise AnswerMalformed("its media type is neither application/json nor text/event-stream")
-        message = wire.decode(await _body(response, self._message_max))
+        message = wire.decode(await read_body(response, self._message_max))
         return self._settling(message, exchange) or _raise_malformed(message)
 
-    async def _refusal(self, response: aiohttp.ClientResponse, media_type: str) -> Answer:
+    async def _refusal(self, response: aiohttp.ClientResponse, kind: str) -> Answer:
         """Return the JSON-RPC error in the body of a refusing answer, whatever its id, else the status."""
-        if media_type in {"application/json", "text/plain", ""}:
+        if kind in {"application/json", "text/plain", ""}:
             with suppress(AnswerLost, AnswerTooLarge):
-                message = wire.decode(await _body(response, min(REFUSAL_BODY_MAX, self._message_max)))
+                message = wire.decode(await read_body(response, min(REFUSAL_BODY_MAX, self._message_max)))
                 if isinstance(message, wire.Response) and isinstance(message.answer, RemoteError):
                     return replace(message.answer, http_status=response.status)
         return HttpRefusal(response.status)
@@ -286,10 +247,10 @@ class StreamableHttpTransport:
     async def _stream_answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
         """Return the response on the stream, passing progress on; what else comes is counted."""
         stream = EventStream(limit=self._message_max)
-        while chunk := await _chunk(response):
+        while chunk := await read_chunk(response):
             for event in stream.feed(chunk):
                 if (answer := self._settling(wire.decode(event), exchange)) is not None:
-                    await _await_end(response)
+                    await await_end(response)
                     return answer
         raise AnswerLost("the stream ended without the answer")
 
@@ -316,138 +277,8 @@ class StreamableHttpTransport:
         return None
 
 
-def request_headers(method: str, params: JsonObject, input_schema: bytes | None) -> dict[str, str]:
-    """Return the headers that mirror a request's body. MCP 2026-07-28 basic/transports/streamable-http.
-
-    Raises:
-        RequestNotSent: the tool's annotations break the rules.
-    """
-    headers = {"Mcp-Method": method}
-    name = params.get("taskId" if method.startswith("tasks/") else _NAME_MEMBER.get(method, ""))
-    if isinstance(name, str):
-        headers["Mcp-Name"] = encode_value(name)
-    arguments = params.get("arguments")
-    if method == "tools/call" and input_schema is not None and isinstance(arguments, dict):
-        try:
-            headers.update(param_headers(input_schema, arguments))
-        except AnnotationInvalid:
-            raise RequestNotSent("the x-mcp-header annotations of its tool break the rules") from None
-    return headers
-
-
 def _raise_malformed(message: wire.Message) -> Answer:
     """Refuse a JSON body that is no answer."""
     if isinstance(message, wire.Malformed):
         raise AnswerMalformed(f"the answer is {message.reason}")
     raise AnswerMalformed("the answer is a message of another kind")
-
-
-def _has_hung_up(transport: asyncio.WriteTransport) -> bool:
-    """Return whether the peer has closed its side, as the system knows it now."""
-    descriptor = transport.get_extra_info("socket").fileno()
-    if descriptor < 0:
-        return True
-    poll = select.poll()
-    poll.register(descriptor, _HANGUP)
-    return bool(poll.poll(0))
-
-
-def _user_agent() -> str:
-    """Return our name and version as a product token. RFC 9110 §10.1.5."""
-    return f"{wire.CLIENT_INFO['name']}/{wire.CLIENT_INFO['version']}"
-
-
-def _redirect_target(response: aiohttp.ClientResponse, url: URL) -> URL | None:
-    """Return where a 307 or 308 leads within the same origin; None for everything else."""
-    location = response.headers.get("Location")
-    if response.status not in {307, 308} or not location:
-        return None
-    try:
-        target = url.join(URL(location))
-        is_same_origin = target.user is None and target.origin() == url.origin()
-    except ValueError:
-        return None
-    return target.with_fragment(None) if is_same_origin else None
-
-
-def _media_type(response: aiohttp.ClientResponse) -> str:
-    """Return the media type in lower case without parameters; empty where there is none."""
-    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-
-
-def _bearer_challenge(response: aiohttp.ClientResponse) -> str | None:
-    """Return the ``WWW-Authenticate`` value that has a Bearer challenge. RFC 9110 §11.6.1."""
-    for value in response.headers.getall("WWW-Authenticate", ()):
-        if _BEARER.search(_QUOTED.sub('""', value)):
-            return value
-    return None
-
-
-async def _chunk(response: aiohttp.ClientResponse) -> bytes:
-    """Return the next decoded bytes, or none at the end.
-
-    Raises:
-        AnswerLost: the connection failed or the encoding is broken.
-    """
-    try:
-        return await response.content.readany()
-    except (aiohttp.ClientError, OSError, RuntimeError) as error:
-        raise AnswerLost(_loss(error)) from None
-
-
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return the whole decoded body.
-
-    Raises:
-        AnswerTooLarge: it is over the limit; the rest is not read.
-        AnswerLost: it was cut.
-    """
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := await _chunk(response):
-        size += len(chunk)
-        if size > limit:
-            raise AnswerTooLarge(limit)
-        chunks.append(chunk)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-async def _await_end(response: aiohttp.ClientResponse) -> None:
-    """Return when the stream has ended or had its time to end; what still comes is dropped."""
-    if response.content.is_eof():
-        return
-    with anyio.move_on_after(SETTLE_S), suppress(AnswerLost):
-        while await _chunk(response):
-            pass
-
-
-def _loss(error: Exception) -> str:
-    """Return, in our words, how a request that was sent lost its answer."""
-    match error:
-        case aiohttp.ClientResponseError():
-            return "the answer is not HTTP"
-        case aiohttp.ClientPayloadError():
-            return "the answer was cut or is not encoded as it says"
-        case _:
-            return "the connection ended before the answer"
-
-
-def _not_sent(error: Exception) -> RequestNotSent:
-    """Return, in our words, why a request was not sent."""
-    match error:
-        case aiohttp.ClientConnectorDNSError(os_error=AddressNotAllowedError()):
-            return AddressNotSent("PLURNK_HTTP_HOSTS does not allow its address")
-        case aiohttp.ClientConnectorDNSError():
-            return RequestNotSent("its host name cannot be resolved")
-        case aiohttp.ClientConnectorCertificateError():
-            return RequestNotSent("certificate verification failed")
-        case aiohttp.ClientConnectorSSLError() | aiohttp.ServerFingerprintMismatch():
-            return RequestNotSent("the TLS handshake failed")
-        case aiohttp.ClientProxyConnectionError():
-            return RequestNotSent("the proxy that PLURNK_HTTP_PROXY names cannot be reached")
-        case aiohttp.ClientHttpProxyError(status=status):
-            return RequestNotSent(f"the proxy refused the connection with HTTP status {status}")
-        case aiohttp.ClientConnectorError(os_error=OSError(errno=int(number))) if number > 0:
-            return RequestNotSent(f"cannot connect: {os.strerror(number).lower()}")
-        case _:
-            return RequestNotSent("cannot connect")

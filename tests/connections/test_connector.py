@@ -136,7 +136,7 @@ async def test_a_real_http_server_learns_of_a_cancelled_call(program: Path, tmp_
 
 async def appears(file: Path) -> None:
     """Return once another process has made the file."""
-    while not await anyio.Path(file).exists():  # noqa: ASYNC110 another process makes it
+    while not await anyio.Path(file).exists():
         await anyio.sleep(0.01)
 
 

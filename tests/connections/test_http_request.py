@@ -1,0 +1,163 @@
+"""http_request.py: what is sent, to whom it is not sent, and that it is never sent twice."""
+
+import json
+from typing import Any
+
+import pytest
+from yarl import URL
+
+from app.connections.http_pool import HttpPool
+from app.connections.streamable_http import StreamableHttpTransport
+from app.core.answers import (
+    AnswerLost,
+    RequestNotSent,
+)
+from app.core.json_value import JsonObject
+from app.settings import Settings
+from tests.support.http_way import LIMIT, OK, transport_to, value
+from tests.support.scripted_http import (
+    result,
+    scripted_http,
+    text_result,
+)
+
+
+@pytest.mark.spec("connection")
+async def test_a_request_is_one_post_with_the_headers_that_mirror_its_body() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "area": {"type": "string", "x-mcp-header": "area"},
+            "n": {"type": "integer", "x-mcp-header": "Num"},
+            "skip": {"type": "boolean", "x-mcp-header": "Skip"},
+        },
+    }
+    arguments: JsonObject = {"area": "Žluť", "n": 42, "skip": None}
+    async with (
+        scripted_http() as peer,
+        transport_to(peer, headers={"X-Key": "k", "authorization": "Bearer t"}) as transport,
+    ):
+        await transport.request(
+            "tools/call",
+            {"name": "doc_put", "arguments": arguments},
+            input_schema=json.dumps(schema).encode(),
+        )
+        [seen] = peer.seen
+    assert seen.path == "/mcp"
+    assert seen.params["arguments"] == arguments
+    assert seen.headers["content-type"] == "application/json"
+    assert {media.strip() for media in seen.headers["accept"].split(",")} == {
+        "application/json",
+        "text/event-stream",
+    }
+    assert seen.headers["mcp-protocol-version"] == "2026-07-28"
+    assert seen.headers["mcp-method"] == "tools/call"
+    assert seen.headers["mcp-name"] == "doc_put"
+    assert dict(seen.raw_headers)["Mcp-Param-area"] == "=?base64?xb1sdcWl?="
+    assert dict(seen.raw_headers)["Mcp-Param-Num"] == "42"
+    assert "mcp-param-skip" not in seen.headers
+    assert seen.headers["x-key"] == "k"
+    assert seen.headers["authorization"] == "Bearer t"
+    assert seen.headers["user-agent"].startswith("plurnk-mcpd/")
+    assert "cookie" not in seen.headers
+    assert "mcp-session-id" not in seen.headers
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize(
+    "method, params, name",
+    [
+        ("tools/call", {"name": "検索"}, "=?base64?5qSc57Si?="),
+        ("tools/call", {"name": " pad "}, "=?base64?IHBhZCA=?="),
+        ("tools/call", {"name": "=?base64?dGVzdA==?="}, "=?base64?PT9iYXNlNjQ/ZEdWemRBPT0/PQ==?="),
+        ("prompts/get", {"name": "p"}, "p"),
+        ("resources/read", {"uri": "a://b?c#d"}, "a://b?c#d"),
+        ("tasks/get", {"taskId": "t1"}, "t1"),
+        ("tools/list", {"cursor": ""}, None),
+        ("server/discover", {}, None),
+    ],
+)
+async def test_the_name_header_is_the_tool_prompt_uri_or_task(
+    method: str, params: dict[str, Any], name: str | None
+) -> None:
+    async with scripted_http({method: text_result("ok")}) as peer, transport_to(peer) as transport:
+        await transport.request(method, params)
+        assert peer.seen[0].headers.get("mcp-name") == name
+        assert peer.seen[0].headers["mcp-method"] == method
+
+
+@pytest.mark.spec("connection")
+async def test_a_cookie_is_never_sent_back_and_ids_are_never_used_twice() -> None:
+    reply = result({"content": []}, headers={"Set-Cookie": "session=1; Path=/"})
+    async with scripted_http({"tools/call": reply}) as peer:
+        # A jar keeps nothing of a bare address anyway.
+        peer.origin = peer.origin.replace("127.0.0.1", "localhost")
+        async with transport_to(peer) as transport:
+            for _ in range(3):
+                await transport.request("tools/call", {"name": "echo"})
+        assert [seen.headers.get("cookie") for seen in peer.seen] == [None] * 3
+        assert len({seen.message["id"] for seen in peer.seen}) == 3
+        assert peer.connections == 1
+
+
+@pytest.mark.spec("connection")
+async def test_ambient_proxies_are_not_used_and_an_ipv6_literal_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with scripted_http(host="::1") as peer, transport_to(peer) as transport:
+        assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+        assert peer.seen[0].headers["host"] == peer.origin.removeprefix("http://")
+
+
+@pytest.mark.spec("connection")
+async def test_the_configured_proxy_is_used() -> None:
+    async with scripted_http() as proxy:
+        settings = Settings(http_proxy=proxy.origin)
+        pool = HttpPool(settings)
+        transport = StreamableHttpTransport(pool, URL("http://mcp.invalid/mcp"), {}, message_max=LIMIT)
+        assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+        assert proxy.seen[0].path == "http://mcp.invalid/mcp"
+        await pool.close()
+
+
+@pytest.mark.spec("connection")
+async def test_a_connection_that_is_refused_or_a_name_without_address_was_not_sent() -> None:
+    async with scripted_http() as peer:
+        url = peer.url
+    pool = HttpPool(Settings())
+    for each in (url, "http://does-not-exist.invalid/mcp", url.replace("http:", "https:")):
+        transport = StreamableHttpTransport(pool, URL(each), {}, message_max=LIMIT)
+        with pytest.raises(RequestNotSent) as raised:
+            await transport.request("tools/call", {"name": "echo"})
+        assert each not in raised.value.reason
+    await pool.close()
+    with pytest.raises(RequestNotSent):
+        await transport.request("tools/call", {"name": "echo"})
+
+
+@pytest.mark.spec("connection")
+async def test_a_pooled_connection_that_the_server_closed_is_never_used_for_a_request() -> None:
+    async with scripted_http() as peer, transport_to(peer) as transport:
+        for _ in range(20):
+            assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+            peer.drop_connections()
+        assert len(peer.of("tools/call")) == 20
+
+
+@pytest.mark.spec("calls")
+async def test_a_server_that_closes_behind_each_answer_gets_every_request_at_most_once() -> None:
+    async with scripted_http() as peer, transport_to(peer) as transport:
+        peer.idle_close = True
+        settled = 0
+        for number in range(50):
+            try:
+                await transport.request("tools/call", {"name": "echo", "arguments": {"n": number}})
+                settled += 1
+            except AnswerLost:
+                pass
+        calls = [seen.params["arguments"]["n"] for seen in peer.of("tools/call")]
+    assert len(calls) == len(set(calls))
+    assert settled <= len(calls)
+    assert settled > 0
