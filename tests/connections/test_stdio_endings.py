@@ -72,6 +72,20 @@ async def test_a_cancelled_request_is_told_once_and_its_late_answer_dropped(
     assert "id" not in cancelled[0]
 
 
+async def test_an_error_without_an_id_may_mean_the_cancellation_and_harms_nobody(
+    reaper: Reaper, tmp_path: Path
+) -> None:
+    entered = tmp_path / "entered"
+    complaint = {"raw": '{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}\n'}
+    async with opened(reaper, {"on": {"slow": [{"touch": str(entered)}], "b": [complaint, OK]}}) as transport:
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.request, "slow", {})
+            await until_exists(entered)
+            group.cancel_scope.cancel()
+        assert isinstance(await transport.request("b", {}), Result)
+        assert transport.diagnostics.foreign_responses == 1
+
+
 async def test_a_request_that_was_answered_as_its_caller_left_is_not_cancelled(
     reaper: Reaper, tmp_path: Path
 ) -> None:
