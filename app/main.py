@@ -37,8 +37,8 @@ class Daemon:
 
     async def end(self) -> None:
         """End every run, operation and connection, all attempted; nothing new is taken up meanwhile. SPEC §shutdown."""
-        await self.streams.end_all()
         self.host.boards.shut_down()
+        await self.streams.end_all()
         await self.host.manager.shut_down()
         await self.connector.close()
 
