@@ -121,7 +121,8 @@ class Connector:
         definition = target.definition
         if isinstance(definition, HttpDefinition):
             _require_supported_authorization(definition)
-        expanded = expand_definition(definition, self._environment, self._may_reference(target))
+        may_reference = unrestricted if target.source == "service" else self._settings.may_reference
+        expanded = expand_definition(definition, self._environment, may_reference)
         self._mask.add(expanded.secrets)
         match expanded:
             case StdioExpanded():
@@ -145,6 +146,7 @@ class Connector:
             mask=self._mask.mask,
             capabilities=CAPABILITIES,
             max_message=self._settings.max_message,
+            trace=self._trace,
         )
 
     async def _http_opener(self, server: str, expanded: HttpExpanded) -> OpenTransport:
@@ -173,18 +175,6 @@ class Connector:
             )
 
         return open_http
-
-    def _may_reference(self, target: Target) -> Callable[[str], bool]:
-        """Return the rule for the names that the target's author may reference. SPEC §references."""
-        if target.source == "service":
-            return unrestricted
-        patterns = self._settings.references
-        return lambda name: any(_matches(name, pattern) for pattern in patterns)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    """Return whether a name is the pattern, or begins with what stands before its final ``*``."""
-    return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
 
 
 def _require_supported_authorization(definition: HttpDefinition) -> None:

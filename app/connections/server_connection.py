@@ -235,7 +235,7 @@ class ServerConnection:
         """Try to be READY once; a failure is noted and shown."""
         try:
             async with self._terms.slot():
-                await self._close_transport()
+                await self._close_transport()  # the lost one, at the first attempt
                 await self._open_and_list()
         except Problem as problem:
             self._problem = problem
@@ -249,6 +249,9 @@ class ServerConnection:
                 return  # retired meanwhile, which closes what was opened
             self._be_ready()
         self._on_change(self)
+        if self._state is ConnectionState.RECOVERING:
+            # What a failed attempt started does not wait for the next one.
+            await self._close_transport()
 
     async def _close_transport(self) -> str | None:
         """Close the transport, if any; return why that failed, if it did."""
