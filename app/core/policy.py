@@ -26,7 +26,8 @@ TOOL_NAME_MAX = 256
 
 _NAMES_SHOWN_MAX = 20
 _NAME_SHOWN_MAX = 512
-_UNADDRESSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# U+FFFD stands where the wire met a lone surrogate: calling that name would call another.
+_UNADDRESSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd]")
 _LIST = "tools/list"
 
 

@@ -122,8 +122,8 @@ def test_read_outside_the_enabled_tools_fails_the_catalog() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["n" * 257, "a\nb", "a\x00", "\x7f", "\x85", "tab\t"],
-    ids=["257", "lf", "nul", "del", "nel", "tab"],
+    ["n" * 257, "a\nb", "a\x00", "\x7f", "\x85", "tab\t", "a\ufffd"],
+    ids=["257", "lf", "nul", "del", "nel", "tab", "was a lone surrogate"],
 )
 def test_an_enabled_name_that_cannot_be_addressed_fails_the_catalog(name: str) -> None:
     listed = catalog(tool("good"), tool(name))
