@@ -19,7 +19,7 @@ STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
 
 
-class DemoFailed(Exception):  # noqa: N818 the demo's one way to fail
+class DemoFailed(Exception):
     """A part of the demo did not do what it is for; the text says which and what it wrote."""
 
 

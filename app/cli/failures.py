@@ -11,7 +11,7 @@ from app.cli.exit_status import ExitStatus, of_problem
 from app.core.json_value import Json, JsonObject
 
 
-class CommandFailure(Exception):  # noqa: N818 most of its kinds are answers, not errors
+class CommandFailure(Exception):
     """A command ended without its result."""
 
     exit_status: ExitStatus

@@ -3,6 +3,7 @@
 Every foreign text passes ``printable``; none is read as markup.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -49,7 +50,7 @@ class Screen:
     @property
     def has_person(self) -> bool:
         """Whether somebody can be asked: both the keyboard and the screen are a terminal."""
-        return self.err.is_terminal and _is_keyboard()
+        return self.err.is_terminal and sys.stdin.isatty()
 
     def say(self, text: str | Text) -> None:
         """Write a line of the result."""
@@ -155,12 +156,6 @@ class Screen:
             self.note(f"  interrupt {_text(interrupt, 'id')}, open until {_text(interrupt, 'expiresAt')}")
             path = f"/v1/workspaces/{failure.workspace}/interactions/{_text(interrupt, 'id')}"
             self.note(f"  Next: answer it with POST {path}, or call again with --yes to accept proposals.")
-
-
-def _is_keyboard() -> bool:
-    import sys  # noqa: PLC0415 the stream of this moment: tests and shells replace it
-
-    return sys.stdin.isatty()
 
 
 def _text(document: JsonObject, member: str) -> str:

@@ -27,8 +27,8 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
-    """A daemon that does not wait long for the silent, and lists no more than a hundred entries."""
-    settings = {"PLURNK_MCP_CONNECT_TIMEOUT": "3000", "PLURNK_MAX_CATALOG_ENTRIES": "100"}
+    """A daemon that does not wait long for the silent, and lists no more than fifty entries."""
+    settings = {"PLURNK_MCP_CONNECT_TIMEOUT": "3000", "PLURNK_MAX_CATALOG_ENTRIES": "50"}
     daemon = Daemon(tmp_path_factory.mktemp("daemon"), settings)
     try:
         yield await daemon.start()
@@ -82,6 +82,8 @@ async def test_a_failed_attach_and_a_failed_replace_change_nothing(
     problem: tuple[int, str],
 ) -> None:
     await daemon.attach(workspace, scripted_definition("kept", read=["process"]))
+    # The pool has its one idle socket to this peer before the change, so that none may be added by it.
+    await daemon.attach(workspace, http_definition("warm", changeable_url))
     pid = await daemon.call_text(workspace, "kept", "process")
     before = await standing(daemon, workspace, changeable_url)
     await anyio.Path(way).write_text(behaviour)
@@ -175,7 +177,7 @@ async def test_a_client_that_leaves_during_the_preparation_changes_nothing(
 
 async def _until_started(daemon: Daemon, word: str) -> None:
     with anyio.fail_after(10):
-        while not any(word in line for line in peers_of(daemon.pid).values()):  # noqa: ASYNC110 seen from outside
+        while not any(word in line for line in peers_of(daemon.pid).values()):
             await anyio.sleep(0.02)
 
 

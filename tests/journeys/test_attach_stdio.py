@@ -75,7 +75,7 @@ async def test_a_lost_child_settles_its_call_at_once_and_comes_back(daemon: Daem
 
 async def _again_connected(daemon: Daemon, workspace: str) -> int:
     with anyio.fail_after(20):
-        while (await daemon.servers(workspace))["notes"]["state"] != "connected":  # noqa: ASYNC110 seen from outside
+        while (await daemon.servers(workspace))["notes"]["state"] != "connected":
             await anyio.sleep(0.1)
     return json.loads(await daemon.call_text(workspace, "notes", "process"))["pid"]
 

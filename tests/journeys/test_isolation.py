@@ -77,7 +77,7 @@ async def test_a_server_that_never_answers_its_preparation_holds_up_nobody_else(
     async with anyio.create_task_group() as group:
         group.start_soon(_attach_silent, daemon, workspace)
         with anyio.fail_after(20):
-            while not any("silent" in line for line in peers_of(daemon.pid).values()):  # noqa: ASYNC110 outside
+            while not any("silent" in line for line in peers_of(daemon.pid).values()):
                 await anyio.sleep(0.02)
             for name in GOOD[:3]:
                 await daemon.attach(workspace, scripted_definition(name, read=["echo"]))

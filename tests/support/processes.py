@@ -68,7 +68,7 @@ async def until_gone(pids: set[int], seconds: float = 15.0) -> None:
         TimeoutError: some still are.
     """
     with anyio.fail_after(seconds):
-        while any(is_alive(pid) for pid in pids):  # noqa: ASYNC110 they are not our children
+        while any(is_alive(pid) for pid in pids):
             await anyio.sleep(0.02)
 
 
@@ -79,5 +79,5 @@ async def until_exists(path: Path, seconds: float = 15.0) -> None:
         TimeoutError: it never appeared.
     """
     with anyio.fail_after(seconds):
-        while not await anyio.Path(path).exists():  # noqa: ASYNC110 another process creates it
+        while not await anyio.Path(path).exists():
             await anyio.sleep(0.01)

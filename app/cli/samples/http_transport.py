@@ -48,6 +48,8 @@ class Endpoint(BaseHTTPRequestHandler):
     """One POST: a JSON answer, or an event stream where the caller asked for progress of a tool."""
 
     protocol_version = "HTTP/1.1"
+    # Headers and body are two writes; the second must not wait for the acknowledgement of the first.
+    disable_nagle_algorithm = True
     server: "SampleHttpServer"  # pyright: ignore[reportIncompatibleVariableOverride] the base names it loosely
 
     def do_POST(self) -> None:

@@ -53,7 +53,7 @@ async def hold(gate: str) -> str:
     """Create GATE.entered and answer once GATE.open exists; GATE.cancelled tells of a cancellation."""
     await anyio.Path(f"{gate}.entered").touch()
     try:
-        while not await anyio.Path(f"{gate}.open").exists():  # noqa: ASYNC110 another process opens it
+        while not await anyio.Path(f"{gate}.open").exists():
             await anyio.sleep(0.01)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
