@@ -15,7 +15,7 @@ _SHAPE = (
 )
 
 
-class StoreRefused(Exception):  # noqa: N818 named like the Problems
+class StoreRefused(Exception):
     """The database cannot be used and was not touched; the text is one sentence that says what to do."""
 
 

@@ -1,6 +1,7 @@
 """Looking at a file without touching it. SPEC §state."""
 
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -74,9 +75,10 @@ def test_a_version_table_without_a_version_and_nothing_else_is_empty(path: Path)
 @pytest.mark.spec("state")
 def test_a_sound_database_is_at_its_revision_and_looking_leaves_no_trace(path: Path) -> None:
     fill(path)
-    before = contents(path)
+    before, changed = contents(path), path.parent.stat().st_mtime_ns
     assert examine(path) == AtRevision(HEAD)
     assert contents(path) == before
+    assert path.parent.stat().st_mtime_ns == changed
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -101,6 +103,22 @@ def test_a_damaged_file_is_refused_untouched(path: Path, damage: Callable[[bytes
     fill(path)
     path.write_bytes(damage(path.read_bytes()))
     assert "backup" in assert_refused_untouched(path)
+
+
+@pytest.mark.spec("state")
+def test_an_index_that_lost_a_row_of_what_must_survive_is_damage(path: Path) -> None:
+    fill(path, rows=3)
+    lost = re.sub(rb"ws1(?!attached)", b"wsz", path.read_bytes())
+    assert lost != path.read_bytes()
+    path.write_bytes(lost)
+    assert "is damaged" in assert_refused_untouched(path)
+
+
+@pytest.mark.spec("state")
+def test_a_whole_schema_with_two_versions_is_half_made(path: Path) -> None:
+    fill(path)
+    execute(path, "INSERT INTO alembic_version VALUES ('29990101_1')")
+    assert "is half made" in assert_refused_untouched(path)
 
 
 @pytest.mark.spec("state")

@@ -7,14 +7,16 @@ import stat
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
+from typing_extensions import override
 
 from app.store.examination import AtRevision, Empty, examine
-from app.store.migrate import alembic_config, bring_to_head
+from app.store.migrate import _require_wal, alembic_config, bring_to_head
 from app.store.refusal import StoreRefused
 from app.store.schema import HEAD, TABLES
 from tests.support.databases import contents, in_child, query
@@ -188,6 +190,38 @@ def test_a_database_that_another_process_holds_is_refused_after_a_bounded_wait(
             bring_to_head(path, timedelta(milliseconds=50))
     bring_to_head(path)
     assert tables(path) == TABLES
+
+
+class BusyOnce(sqlite3.Connection):
+    """Meets the lock of another connection at its first statement, and lets that one go then."""
+
+    holder: sqlite3.Connection | None = None
+
+    @override
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if self.holder is None:
+            return super().execute(sql, parameters)
+        try:
+            return super().execute("BEGIN IMMEDIATE")
+        finally:
+            self.holder.close()
+            self.holder = None
+
+
+@pytest.mark.spec("state")
+@pytest.mark.parametrize("is_patient", [False, True])
+def test_the_switch_to_wal_is_tried_again_while_others_hold_the_file(path: Path, is_patient: bool) -> None:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0, factory=BusyOnce)
+    holder = sqlite3.connect(path, isolation_level=None)
+    with closing(connection), closing(holder):
+        holder.execute("BEGIN IMMEDIATE")
+        connection.holder = holder
+        if is_patient:
+            _require_wal(path, connection, timedelta(seconds=10))
+            assert query(path, "PRAGMA journal_mode") == [("wal",)]
+        else:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                _require_wal(path, connection, timedelta(seconds=-1))
 
 
 @pytest.mark.spec("state")
