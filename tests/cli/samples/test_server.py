@@ -75,8 +75,9 @@ def test_a_completion_offers_what_begins_as_typed() -> None:
     assert completion == {"values": ["beech", "birch"], "total": 2, "hasMore": False}
 
 
-def test_a_tool_that_says_no_answers_with_is_error() -> None:
-    result = ask(library.SERVER, "tools/call", name="search", arguments={"words": "zzz"})
+@pytest.mark.parametrize("words", ["zzz", ""])
+def test_a_tool_that_says_no_answers_with_is_error(words: str) -> None:
+    result = ask(library.SERVER, "tools/call", name="search", arguments={"words": words})
     assert result["isError"] is True
     assert result["content"] == [{"type": "text", "text": "No book matches."}]
 

@@ -11,10 +11,10 @@ from app.cli.samples.server import REVISION
 
 @pytest.mark.spec("revision")
 async def test_the_official_client_uses_all_of_it() -> None:
-    reports: list[str | None] = []
+    reports: list[tuple[float, float | None, str | None]] = []
 
     async def observe(progress: float, total: float | None, message: str | None) -> None:
-        reports.append(message)
+        reports.append((progress, total, message))
 
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "app.cli.samples.workshop"])
     async with Client(parameters, mode=REVISION) as client:
@@ -24,8 +24,10 @@ async def test_the_official_client_uses_all_of_it() -> None:
         plan = await client.get_prompt("plan", {"thing": "shelf"})
     assert getattr(built.content[0], "text", None) == "One box of oak, ready to carry home."
     assert reports == [
-        f"{step} the box"
-        for step in ("measuring", "sawing", "planing", "drilling", "gluing", "clamping", "sanding", "oiling")
+        (number, 8, f"{step} the box")
+        for number, step in enumerate(
+            ("measuring", "sawing", "planing", "drilling", "gluing", "clamping", "sanding", "oiling"), start=1
+        )
     ]
     assert measured.structured_content == {"thing": "table", "square_metres": 3.5}
     assert getattr(rules.contents[0], "text", "").startswith("Measure twice")
