@@ -332,51 +332,17 @@ def test_the_verdict_is_that_of_the_reference_implementation(root: Json, value: 
     assert len(errors) <= 20
 
 
-keywords = st.sampled_from(
-    [
-        *(
-            "$anchor",
-            "$defs",
-            "$dynamicAnchor",
-            "$dynamicRef",
-            "$id",
-            "$ref",
-            "$schema",
-            "additionalProperties",
-        ),
-        *(
-            "allOf",
-            "anyOf",
-            "const",
-            "contains",
-            "dependentRequired",
-            "dependentSchemas",
-            "enum",
-            "exclusiveMinimum",
-        ),
-        *("if", "items", "maxLength", "minContains", "minItems", "multipleOf", "not", "oneOf", "pattern"),
-        *("patternProperties", "prefixItems", "properties", "propertyNames", "required", "then", "type"),
-        *("unevaluatedItems", "unevaluatedProperties", "uniqueItems"),
-    ]
-)
-words = st.sampled_from(
-    [
-        *(
-            "#",
-            "#/$defs/a",
-            "#/properties/a",
-            "#a",
-            "a",
-            "object",
-            "string",
-            "null",
-            "^(?=a)",
-            "(",
-            "x{9999}",
-        ),
-        *("http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft/2019-09/schema"),
-    ]
-)
+KEYWORDS = """
+$anchor $defs $dynamicAnchor $dynamicRef $id $ref $schema additionalProperties allOf anyOf const contains
+dependentRequired dependentSchemas enum exclusiveMinimum if items maxLength minContains minItems multipleOf not oneOf
+pattern patternProperties prefixItems properties propertyNames required then type unevaluatedItems
+unevaluatedProperties uniqueItems
+"""
+WORDS = """
+# #/$defs/a #/properties/a #a a object string null ^(?=a) ( x{9999}
+http://json-schema.org/draft-04/schema# https://json-schema.org/draft/2019-09/schema
+"""
+keywords, words = st.sampled_from(KEYWORDS.split()), st.sampled_from(WORDS.split())
 anything = st.recursive(
     st.none()
     | st.booleans()

@@ -2,15 +2,12 @@
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -22,18 +19,9 @@ from app.core.problems import StoreUnavailable
 from app.store.engine import Database, Waits
 from app.store.failures import LOCKED
 from app.store.migrate import bring_to_head
-from tests.support.databases import contents, query
+from tests.support.cancelled_at import CancelledAt
+from tests.support.databases import contents, held, query
 
-T = TypeVar("T")
-
-HOLD = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.readline()
-connection.execute("COMMIT")
-"""
 SHORT = Waits(timedelta(milliseconds=100), timedelta(milliseconds=100), timedelta(milliseconds=100))
 
 
@@ -81,18 +69,6 @@ async def at_most(count: int) -> None:
     with anyio.fail_after(10):
         while len(workers()) > count:
             await anyio.lowlevel.checkpoint()
-
-
-@contextmanager
-def held(path: Path) -> Generator[Callable[[], None]]:
-    """Hold the write lock in another process until the given function is called or the block ends."""
-    command = [sys.executable, "-c", HOLD, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"held\n"
-        yield process.stdin.close
-        process.stdin.close()
 
 
 @pytest.fixture
@@ -322,34 +298,6 @@ async def test_many_writers_at_once_never_meet_a_lock(database: Database, path: 
             group.start_soon(database.write, partial(insert, name=f"s{number}"))
             group.start_soon(database.read, user_version)
     assert len(names(path)) == 200
-
-
-class CancelledAt(Generic[T]):
-    """Awaits a coroutine and calls ``cancel`` at its n-th await, where it has so many (``was_reached``)."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, T], step: int, cancel: Callable[[], object]) -> None:
-        self.coroutine, self.step, self.cancel = coroutine, step, cancel
-        self.was_reached = False
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        steps = self.coroutine.__await__()
-        go_on: Callable[[], Any] = partial(next, steps)
-        number = 0
-        while True:
-            try:
-                awaited = go_on()
-            except StopIteration as done:
-                return done.value
-            if number == self.step:
-                self.was_reached = True
-                self.cancel()
-            number += 1
-            try:
-                yield awaited
-            except BaseException as error:
-                go_on = partial(steps.throw, error)
-            else:
-                go_on = partial(next, steps)
 
 
 async def whole_or_nothing(database: Database, path: Path, name: str) -> int:

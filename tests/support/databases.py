@@ -3,8 +3,10 @@
 import os
 import signal
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,3 +56,25 @@ def _killer(statement: int) -> type[sqlite3.Connection]:
             self.set_trace_callback(count)
 
     return Traced
+
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+"""
+
+
+@contextmanager
+def held(path: Path) -> Generator[Callable[[], None]]:
+    """Hold the write lock in another process until the given function is called or the block ends."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield process.stdin.close
+        process.stdin.close()
