@@ -12,6 +12,9 @@ from tests.support.peers.programs import SCRIPTED, http_definition, http_peer, s
 from tests.support.processes import peers_of
 from tests.support.standing import standing, until_it_stands
 
+# Several starts of a whole daemon, on machines that may be busy.
+pytestmark = pytest.mark.timeout(180)
+
 UNAVAILABLE = (502, "server-unavailable")
 UNSUPPORTED = (502, "protocol-revision-unsupported")
 CATALOG = (502, "catalog-invalid")

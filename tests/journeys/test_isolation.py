@@ -10,6 +10,9 @@ from tests.support.daemon import Daemon
 from tests.support.peers.programs import SCRIPTED, http_definition, http_peer, scripted_definition
 from tests.support.processes import peers_of, until_exists, until_gone
 
+# Several starts of a whole daemon, on machines that may be busy.
+pytestmark = pytest.mark.timeout(180)
+
 GOOD = [f"good-{number}" for number in range(1, 10)]
 
 

@@ -12,6 +12,9 @@ from tests.support.peers.programs import scripted_definition
 from tests.support.processes import peers_of, until_gone
 from tests.support.standing import stored
 
+# Several starts of a whole daemon, on machines that may be busy.
+pytestmark = pytest.mark.timeout(180)
+
 # After the last list was answered: policy, the write, its fsync, the publication and the answer follow.
 DELAYS_US = (0, 300, 700, 1200, 2000, 3500, 6000, 15000)
 

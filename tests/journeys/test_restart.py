@@ -8,6 +8,9 @@ import pytest
 from tests.support.daemon import Daemon
 from tests.support.peers.programs import SCRIPTED, http_definition, http_peer, scripted_definition
 
+# Several starts of a whole daemon, on machines that may be busy.
+pytestmark = pytest.mark.timeout(180)
+
 NewDaemon = Callable[..., Daemon]
 DEFAULTS = {
     "PLURNK_MCP_BASE": sys.executable,

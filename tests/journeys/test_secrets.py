@@ -10,6 +10,9 @@ from tests.support.daemon import Daemon
 from tests.support.peers.programs import http_definition, scripted_definition, stdio_definition
 from tests.support.secrets_scan import forms, leaks, leaks_in
 
+# Several starts of a whole daemon, on machines that may be busy.
+pytestmark = pytest.mark.timeout(180)
+
 SECRETS = {
     "ENV_SECRET": "canary/env+secret=7f3a",
     "ARG_SECRET": 'canary arg "secret" 8e2b',
