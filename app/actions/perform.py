@@ -21,6 +21,7 @@ from app.operations.board import ResumeEntry, Settled
 
 log = structlog.get_logger("plurnk.action")
 
+
 def stage_of(kind: object) -> Stage:
     """Return the stage that Problems of this kind of action speak for; management for an unknown kind."""
     action = ACTIONS.get(kind) if isinstance(kind, str) else None

@@ -209,9 +209,8 @@ class StdioTransport:
         gate = ProgressGate(request_id, on_progress, self.diagnostics) if on_progress else None
         flight = _InFlight(asyncio.get_running_loop().create_future(), gate)
         self._in_flight[request_id] = flight
+        # A child that closed its standard input is about to end: ``_end`` settles this with how it did.
         flight.written = child.stdin.write(line + b"\n")
-        if child.stdin.is_closed:
-            self._settle(request_id, self._fault(flight, "the process closed its standard input"))
         try:
             settled = await flight.settled
         except BaseException:

@@ -314,6 +314,15 @@ async def test_a_child_that_ends_while_it_is_prepared_tells_its_exit_status() ->
         assert (problem.code, problem.facts["exitStatus"]) == ("server-unavailable", 4)
 
 
+@pytest.mark.spec("connection")
+async def test_a_child_that_ends_at_once_always_tells_how_also_where_its_stdin_breaks_first() -> None:
+    async with house() as it:
+        for _ in range(25):
+            with pytest.raises(Problem) as refused:
+                await it.open(stdio_definition("p") | {"command": "sh", "args": ["-c", "exit 5"]})
+            assert refused.value.facts["exitStatus"] == 5
+
+
 @pytest.mark.spec("limits")
 async def test_an_explicit_target_gets_too_many_and_others_wait_for_their_turn() -> None:
     gate = anyio.Event()

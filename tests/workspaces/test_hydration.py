@@ -145,7 +145,7 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
             assert states(await house.listed()) == {"p": "connected", "q": "unavailable"}
             later.answers["server/discover"] = healthy
             with anyio.fail_after(10):
-                while states(await house.listed())["q"] != "connected":  # noqa: ASYNC110 a retry by itself
+                while states(await house.listed())["q"] != "connected":
                     await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
 
