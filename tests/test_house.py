@@ -21,7 +21,6 @@ FILE_LINES_MAX = 400
 
 # Kinds of Problem that SPEC lists for behaviour that is not there yet (SPEC §status).
 NOT_YET = {
-    "input-rounds-exceeded",
     "oauth-callback-invalid",
     "oauth-client-credentials-failed",
     "oauth-metadata-invalid",

@@ -31,7 +31,7 @@ from app.core.references import HttpExpanded, StdioExpanded, expand_definition, 
 from app.ports import Connection, Target
 from app.settings import Settings
 
-CAPABILITIES: Final[JsonObject] = {}
+CAPABILITIES: Final[JsonObject] = {"elicitation": {"form": {}, "url": {}}}
 """The client capabilities that every request declares."""
 
 

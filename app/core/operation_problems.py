@@ -158,6 +158,21 @@ class InputUnsupported(Problem):
         )
 
 
+class InputRoundsExceeded(Problem):
+    """The peer asks again after every answer; it is not answered for ever."""
+
+    code, title, status = "input-rounds-exceeded", "Input rounds exceeded", 502
+    outcome = Outcome.UNKNOWN
+
+    def __init__(self, server: str, *, rounds: int) -> None:
+        super().__init__(
+            f"Server '{server}' asked for input more than {rounds} times for one operation, which was given up."
+            " Ask the server's owner; what it did meanwhile is unknown.",
+            server=server,
+            rounds=rounds,
+        )
+
+
 class InterruptNotFound(Problem):
     """No such question is or was open in the workspace."""
 

@@ -186,6 +186,14 @@ class Board:
             for interrupt in operation.open_interrupts
         )
 
+    def kind_of(self, interrupt: str) -> str | None:
+        """Return the kind of action whose operation put this interrupt, where it is open or kept."""
+        operation = self._open.of_interrupt(interrupt)
+        if operation is not None:
+            return operation.machine.work.kind
+        known = self._settled.of_interrupt(interrupt)
+        return None if known is None else known.kind
+
     def shut_down(self) -> None:
         """End every operation as cancelled by shutdown."""
         for operation in self._open.all():
@@ -269,8 +277,8 @@ class Board:
         """
         for interrupt, entry in given.items():
             if interrupt in known.unanswered:
-                if known.is_expired:
-                    raise InterruptExpired(interrupt)
+                if known.is_expired and isinstance(known.ending, Failed):
+                    raise InterruptExpired(interrupt).with_outcome(known.ending.problem.outcome)
             elif known.answers[interrupt] != fingerprint(entry):
                 raise InterruptConflict(interrupt)
         tell_result(known.id, known.tool_call_id, known.ending, observe)

@@ -19,6 +19,8 @@ _PARAMETERS = {
     "operation": "The operation's id.",
 }
 _ANY_ACTION = tuple(dict.fromkeys(name for names in RESULTS.values() for name in names))
+_RESUMED = ("CallResult", "Rejected", "Contents", "Prompt", "Interrupted")
+"""What an operation that asked can come to."""
 
 
 def document() -> JsonObject:
@@ -57,7 +59,7 @@ def _paths() -> JsonObject:
         f"{workspace}/interactions/{{interrupt}}": {
             "post": _operation(
                 "Answer one interrupt; the last one of its operation answers as the action would.",
-                answers=("CallResult", "Rejected", "Interrupted"),
+                answers=_RESUMED,
                 problems=_action_problems(*_BODY),
                 path=("workspace", "interrupt"),
                 body=ref("InterruptAnswer"),
@@ -66,7 +68,7 @@ def _paths() -> JsonObject:
         f"{workspace}/operations/{{operation}}": {
             "get": _operation(
                 "Repeat the end of an operation, kept for ten minutes, or say where it stands.",
-                answers=("CallResult", "Rejected", "Interrupted", "Working"),
+                answers=(*_RESUMED, "Working"),
                 problems=_action_problems(),
                 path=("workspace", "operation"),
             )

@@ -159,7 +159,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "workspace.mcp.complete": ("Completion",),
     "workspace.mcp.tools": ("ToolList",),
     "workspace.mcp.call": ("CallResult", "Rejected", "Interrupted"),
-    "workspace.mcp.read": ("ResourceList", "Contents", "PromptList", "Prompt"),
+    "workspace.mcp.read": ("ResourceList", "Contents", "PromptList", "Prompt", "Interrupted"),
     "workspace.mcp.cancel": ("Cancelled",),
     "workspace.mcp.watch": ("Watched",),
 }
