@@ -152,15 +152,53 @@ class Screen:
     def _show_question(self, failure: QuestionOpen) -> None:
         self.note(Text(f"? Operation {failure.operation} waits for an answer.", style="yellow"))
         for interrupt in failure.interrupts:
-            self.note(f"  {one_line(_text(interrupt, 'message'))}")
+            for line in _question(interrupt):
+                self.note(f"  {line}")
             self.note(f"  interrupt {_text(interrupt, 'id')}, open until {_text(interrupt, 'expiresAt')}")
             path = f"/v1/workspaces/{failure.workspace}/interactions/{_text(interrupt, 'id')}"
-            self.note(f"  Next: answer it with POST {path}, or call again with --yes to accept proposals.")
+            self.note(f"  Next: answer it with POST {path}{_way(interrupt)}")
 
 
 def _text(document: JsonObject, member: str) -> str:
     value = document.get(member)
     return "" if value is None else str(value)
+
+
+def _facts(interrupt: JsonObject) -> JsonObject:
+    metadata = interrupt.get("metadata")
+    plurnk = metadata.get("plurnk") if isinstance(metadata, dict) else None
+    return plurnk if isinstance(plurnk, dict) else {}
+
+
+def _question(interrupt: JsonObject) -> list[str]:
+    """Return what is asked: the message, then the whole URL or the fields of the form."""
+    facts, schema = _facts(interrupt), interrupt.get("responseSchema")
+    lines = [one_line(_text(interrupt, "message"), limit=2000)]
+    match facts.get("mode"):
+        case "url":
+            lines.append(
+                f"Server {one_line(_text(facts, 'server'))} wants you to open, at {_text(facts, 'host')}:"
+            )
+            lines.append(printable(_text(facts, "url")))
+        case "form" if isinstance(schema, dict) and isinstance(fields := schema.get("properties"), dict):
+            required = schema.get("required")
+            needed = required if isinstance(required, list) else []
+            named = [one_line(name) + ("" if name in needed else " (optional)") for name in fields]
+            lines.append(f"Server {one_line(_text(facts, 'server'))} asks for: {', '.join(named) or 'a yes'}")
+        case _:
+            pass
+    return lines
+
+
+def _way(interrupt: JsonObject) -> str:
+    """Return how the question is answered over REST, and what else helps."""
+    match _facts(interrupt).get("mode"):
+        case "url":
+            return ' {"status": "resolved"} once you agree to open it, or {"status": "cancelled"}.'
+        case "form":
+            return ' {"status": "resolved", "payload": {FIELDS}}, or {"status": "cancelled"}.'
+        case _:
+            return ", or call again with --yes to accept proposals."
 
 
 def _objects(value: Json) -> list[JsonObject]:

@@ -215,6 +215,55 @@ def test_an_open_question_names_its_operation_its_interrupt_and_the_way_to_answe
     assert "POST /v1/workspaces/team/interactions/int-9" in text
 
 
+@pytest.mark.spec("cli")
+def test_an_open_form_names_its_fields_and_an_open_url_is_shown_whole() -> None:
+    screen, out, err = shown(300)
+    url = "https://pay.example/x?" + "o=1&" * 40
+    schema: JsonObject = {"type": "object", "properties": {"env": {}, "no\x1bte": {}}, "required": ["env"]}
+    about: JsonObject = {"server": "shop", "method": "elicitation/create"}
+    screen.show_failure(
+        QuestionOpen(
+            "team",
+            "op-7",
+            [
+                {
+                    "id": "int-1",
+                    "message": "Where to?",
+                    "expiresAt": "2026-12-01T00:00:00Z",
+                    "responseSchema": schema,
+                    "metadata": {"plurnk": {**about, "mode": "form"}},
+                },
+                {
+                    "id": "int-2",
+                    "message": "Pay\u202e first.",
+                    "expiresAt": "2026-12-01T00:00:00Z",
+                    "responseSchema": {"type": ["object", "null"]},
+                    "metadata": {"plurnk": {**about, "mode": "url", "url": url, "host": "pay.example"}},
+                },
+            ],
+        )
+    )
+    assert out.getvalue() == ""
+    assert err.getvalue().splitlines() == [
+        "? Operation op-7 waits for an answer.",
+        "  Where to?",
+        "  Server shop asks for: env, no\\x1bte (optional)",
+        "  interrupt int-1, open until 2026-12-01T00:00:00Z",
+        (
+            "  Next: answer it with POST /v1/workspaces/team/interactions/int-1"
+            ' {"status": "resolved", "payload": {FIELDS}}, or {"status": "cancelled"}.'
+        ),
+        "  Pay\\u202e first.",
+        "  Server shop wants you to open, at pay.example:",
+        f"  {url}",
+        "  interrupt int-2, open until 2026-12-01T00:00:00Z",
+        (
+            "  Next: answer it with POST /v1/workspaces/team/interactions/int-2"
+            ' {"status": "resolved"} once you agree to open it, or {"status": "cancelled"}.'
+        ),
+    ]
+
+
 def test_a_local_failure_is_two_sentences() -> None:
     screen, _, err = shown()
     screen.show_failure(UsageFault("What happened.", "What to do."))
