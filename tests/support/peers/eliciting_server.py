@@ -18,6 +18,7 @@ from mcp_types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
+    InputRequest,
     InputRequiredResult,
 )
 from pydantic import BaseModel
@@ -31,12 +32,12 @@ YES: dict[str, Any] = {"type": "object", "properties": {"sure": {"type": "boolea
 PAGE = "https://pay.example/checkout?order=1"
 
 
-def form(message: str, schema: dict[str, Any]) -> ElicitRequest:
+def form(message: str, schema: dict[str, Any]) -> InputRequest:
     """Return a form."""
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
 
 
-def link(message: str) -> ElicitRequest:
+def link(message: str) -> InputRequest:
     """Return a URL to open."""
     return ElicitRequest(params=ElicitRequestURLParams(message=message, url=PAGE))
 
@@ -49,7 +50,9 @@ def deployed(service: str, ctx: Any) -> str | InputRequiredResult:
         is_sure = sure.action == "accept" and sure.content["sure"]
         return f"deployed {service} to prod" if is_sure else f"{service}: {sure.action} at the end"
     if "environment" not in answers:
-        asked = {"environment": form("Which environment should be deployed?", ENVIRONMENT)}
+        asked: dict[str, InputRequest] = {
+            "environment": form("Which environment should be deployed?", ENVIRONMENT)
+        }
         return InputRequiredResult(input_requests=asked, request_state="where?")
     answer = answers["environment"]
     if answer.action != "accept":
@@ -63,7 +66,7 @@ def paid(ctx: Any) -> str | InputRequiredResult:
     """Take a payment on a page, and a name on a form, at once."""
     answers = ctx.input_responses or {}
     if not answers:
-        asked = {"page": link("Pay first."), "receipt": form("A receipt?", YES)}
+        asked: dict[str, InputRequest] = {"page": link("Pay first."), "receipt": form("A receipt?", YES)}
         return InputRequiredResult(input_requests=asked, request_state="paying")
     return f"page {answers['page'].action}, receipt {answers['receipt'].action}, state {ctx.request_state}"
 
