@@ -1,6 +1,7 @@
 """Real servers, on the SDK and on fastmcp, that ask in mid-operation, over both transports. SPEC §calls."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,10 +59,10 @@ async def test_forms_are_filled_in_declined_dismissed_and_followed_by_others(
             return text(end)
 
         def env(name: str) -> Any:
-            return lambda interrupt: fills(interrupt, env=name)
+            return partial(fills, env=name)
 
         def sure(*, is_sure: bool) -> Any:
-            return lambda interrupt: fills(interrupt, sure=is_sure)
+            return partial(fills, sure=is_sure)
 
         assert await answer(env("staging")) == "deployed api to staging"
         assert await answer(declines) == "api: decline"
