@@ -4,9 +4,11 @@ MCP 2026-07-28 basic/patterns/mrtr and client/elicitation. Everything of one res
 one request that cannot be put fails the whole set. ``requestState`` is carried, never looked into.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import orjson
 
 from app.core.interrupts import Question, ResumeEntry
 from app.core.json_value import Json, JsonObject
@@ -16,6 +18,8 @@ from app.core.schemas import SchemaInvalid, require_usable
 ELICIT = "elicitation/create"
 REQUESTS_MAX = 64
 """Questions of one result; a person is not asked more at once."""
+SCHEMAS_MAX = 256 * 1024
+"""Bytes of JSON of all the forms of one result: a few thousand choices, judged without holding up anybody."""
 _CONSENT: JsonObject = {"type": ["object", "null"]}
 """What answers a URL: the status alone, whatever the payload."""
 
@@ -70,10 +74,19 @@ def input_required(value: JsonObject, *, operation: str, server: str, tool: str 
         raise ToolResultInvalid(server, "it requires input and asks for none")
     if len(requests) > REQUESTS_MAX:
         raise InputUnsupported(server, f"more than {REQUESTS_MAX} questions at once")
+    if _size_of_forms(requests.values()) > SCHEMAS_MAX:
+        raise InputUnsupported(server, f"forms of more than {SCHEMAS_MAX} bytes")
     about: JsonObject = {"operation": operation, "server": server}
     if tool is not None:
         about["tool"] = tool
     return InputRequired(tuple(_request(key, each, about) for key, each in requests.items()), state)
+
+
+def _size_of_forms(requests: Iterable[Json]) -> int:
+    """Return how large the schemas are before one of them is judged."""
+    params = [each.get("params") for each in requests if isinstance(each, dict)]
+    schemas = [each.get("requestedSchema") for each in params if isinstance(each, dict)]
+    return len(orjson.dumps(schemas))
 
 
 def _request(key: str, request: Json, about: JsonObject) -> InputRequest:

@@ -173,6 +173,16 @@ def test_as_many_as_a_person_is_asked_at_once_and_no_more() -> None:
         required(asks(**questions, more=form()))
 
 
+def test_forms_are_no_larger_than_is_judged_in_a_moment() -> None:
+    choices: Any = {
+        "type": "object",
+        "properties": {"a": {"enum": [f"{number:06}" for number in range(9_000)]}},
+    }
+    assert len(required(asks(q=form(schema=choices), r=form(schema=choices))).requests) == 2
+    with pytest.raises(InputUnsupported):
+        required(asks(**{key: form(schema=choices) for key in "abcd"}))
+
+
 MALFORMED: dict[str, Any] = {
     "nothing": {},
     "nulls": {"inputRequests": None, "requestState": None},
