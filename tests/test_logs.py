@@ -42,7 +42,8 @@ def test_json_lines_are_json_and_masked(capsys: pytest.CaptureFixture[str]) -> N
     logging.getLogger("library").warning("it knows %s", "canary-secret")
     written = capsys.readouterr().err
     lines = [json.loads(line) for line in written.splitlines()]
-    assert [line["event"] for line in lines] == ["action", "internal", "it knows ***"] or len(lines) == 3
+    assert [line["event"] for line in lines[:2]] == ["action", "internal"]
+    assert len(lines) == 3
     assert lines[0]["workspace"] == "w"
     assert "RuntimeError" in lines[1]["exception"]
     assert all(line["level"] and line["timestamp"] for line in lines)

@@ -87,6 +87,36 @@ async def test_a_second_signal_ends_it_at_once_and_leaves_no_child(tmp_path: Pat
         daemon.close()
 
 
+@pytest.mark.spec("shutdown")
+async def test_a_shutdown_beyond_its_time_leaves_the_rest_to_the_reaper_and_exits_0(tmp_path: Path) -> None:
+    discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+    # A child that is deaf to all but SIGKILL takes longer to close than this shutdown may last.
+    script = {"deaf": ["EOF", "TERM"], "on": {"server/discover": [{"result": discovered}]}}
+    daemon = Daemon(tmp_path, {"PLURNK_SHUTDOWN_TIMEOUT": "1500"})
+    await daemon.start()
+    try:
+        await daemon.attach("w", stdio_definition("p", SCRIPTED_STDIO, json.dumps(script)))
+        family = children(daemon.pid)
+        assert await daemon.stop() == 0
+        assert "shutdown-timeout" in daemon.log
+        await until_gone(family)
+    finally:
+        daemon.close()
+
+
+@pytest.mark.spec("settings", "state")
+async def test_the_database_is_where_the_setting_says(tmp_path: Path) -> None:
+    database = tmp_path / "elsewhere.db"
+    daemon = Daemon(tmp_path, {"PLURNK_DATABASE_URL": f"sqlite+aiosqlite:///{database}"})
+    await daemon.start()
+    try:
+        await daemon.attach("w", scripted_definition("p"))
+    finally:
+        assert await daemon.stop() == 0
+    assert database.exists()
+    assert not (daemon.home / "plurnk.db").exists()
+
+
 @pytest.mark.spec("agui")
 async def test_health_needs_no_token_and_readiness_is_true_once_the_port_is_open(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)

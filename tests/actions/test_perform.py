@@ -55,13 +55,17 @@ async def test_what_is_no_workspace_is_refused(tmp_path: Path, name: str, expect
             await perform(house.host, Principal(), name, {"kind": "workspace.mcp.list"}, observe=SILENT)
 
 
-@pytest.mark.spec("security")
+@pytest.mark.spec("security", "observe")
 async def test_a_workspace_token_opens_its_own_workspace_only(tmp_path: Path) -> None:
     async with workspace_house(tmp_path) as house:
         action = {"kind": "workspace.mcp.list"}
         await perform(house.host, Principal("w"), "w", action, observe=SILENT)
         with pytest.raises(WorkspaceRefused):
             await perform(house.host, Principal("w"), "v", action, observe=SILENT)
+        detach = {"kind": "workspace.mcp.detach", "name": "q"}
+        with pytest.raises(ServerNotFound):
+            await perform(house.host, Principal("w"), "w", detach, observe=SILENT)
+        assert [row.actor for row in await house.store.audit_rows()] == ["workspace"]
 
 
 @pytest.mark.spec("observe")

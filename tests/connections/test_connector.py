@@ -349,6 +349,20 @@ async def test_an_explicit_target_gets_too_many_and_others_wait_for_their_turn()
         await home.open(http_definition("c", peer.url))
 
 
+@pytest.mark.spec("limits")
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize(
+    "setting, reason", [("max_message", "message-too-large"), ("max_catalog_bytes", "catalog-too-large")]
+)
+async def test_the_operators_limits_bound_what_a_peer_sends(
+    transport: str, setting: str, reason: str
+) -> None:
+    async with scripted_http() as peer, house(None, **{setting: 40}) as home:
+        over_http, over_stdio = http_definition("p", peer.url), scripted_definition("p")
+        problem = await home.refused(over_http if transport == "http" else over_stdio)
+        assert (problem.code, problem.facts["reason"]) == ("catalog-invalid", reason)
+
+
 @pytest.mark.spec("lifecycle")
 async def test_a_cancelled_preparation_closes_what_it_opened_and_frees_its_place() -> None:
     async with (

@@ -71,6 +71,29 @@ async def test_one_failing_server_fails_the_workspace_and_every_candidate_closes
                 await house.workspace().lease("nobody", "op-1")
 
 
+async def test_every_server_is_discovered_at_once(tmp_path: Path) -> None:
+    async with scripted_http() as one, scripted_http() as two:
+        await stored(tmp_path, http(one), http(two, "q"))
+        asked = {each.origin: anyio.Event() for each in (one, two)}
+
+        def answer_once_the_other_is_asked(own: str, other: str) -> Any:
+            body = (
+                '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
+            )
+
+            def script(_: Any) -> Reply:
+                asked[own].set()
+                return stream(asked[other], f"data: {body}\n\n")
+
+            return script
+
+        one.answers["server/discover"] = answer_once_the_other_is_asked(one.origin, two.origin)
+        two.answers["server/discover"] = answer_once_the_other_is_asked(two.origin, one.origin)
+        async with workspace_house(tmp_path) as house:
+            with anyio.fail_after(10):
+                assert states(await house.listed()) == {"p": "connected", "q": "connected"}
+
+
 async def test_detaching_the_culprit_of_a_failed_workspace_brings_the_rest_up(tmp_path: Path) -> None:
     defaults = {"bad": {"name": "bad", **GONE}}
     async with scripted_http() as peer, workspace_house(tmp_path, defaults=defaults) as house:
