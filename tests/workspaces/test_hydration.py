@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spec("hydration")
 
 DISCOVERED: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 DOWN = Reply(status=503)
+FOUND = '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
 GONE = {"transport": "stdio", "command": "/nonexistent/server"}
 
 
@@ -77,13 +78,9 @@ async def test_every_server_is_discovered_at_once(tmp_path: Path) -> None:
         asked = {each.origin: anyio.Event() for each in (one, two)}
 
         def answer_once_the_other_is_asked(own: str, other: str) -> Any:
-            body = (
-                '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
-            )
-
             def script(_: Any) -> Reply:
                 asked[own].set()
-                return stream(asked[other], f"data: {body}\n\n")
+                return stream(asked[other], f"data: {FOUND}\n\n")
 
             return script
 
@@ -115,6 +112,37 @@ async def test_an_action_in_a_failed_workspace_judges_its_own_server_only(tmp_pa
         assert house.connector.unretired() == []
         await house.act("detach", name="bad")
         assert states(await house.listed()) == {"p": "connected"}
+
+
+@pytest.mark.spec("lifecycle")
+async def test_a_change_that_was_being_prepared_commits_after_a_hydration_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted_http() as bad, scripted_http() as peer:
+        healthy = stream(hydrating := anyio.Event(), f"data: {FOUND}\n\n")
+        bad.answers["server/discover"] = DOWN
+        peer.answers["server/discover"] = stream(preparing := anyio.Event(), f"data: {FOUND}\n\n")
+        async with workspace_house(tmp_path, defaults={"bad": http(bad, "bad")}) as house:
+            await house.listed()
+            with anyio.fail_after(10):
+                async with anyio.create_task_group() as group:
+
+                    async def attach() -> None:
+                        await house.act("attach", server=http(peer))
+
+                    group.start_soon(attach)
+                    await peer.has_seen(1)
+                    bad.answers["server/discover"] = healthy
+                    monkeypatch.setattr(house.workspace().hydration, "_due", 0.0)
+                    group.start_soon(house.listed)
+                    await bad.has_seen(2)
+                    preparing.set()
+                    while not house.connector.opened:
+                        await anyio.sleep(0.005)
+                    await anyio.wait_all_tasks_blocked()
+                    assert await house.rows() == {}
+                    hydrating.set()
+            assert states(await house.listed()) == {"bad": "connected", "p": "connected"}
 
 
 async def test_a_failed_hydration_is_tried_again_by_the_first_use_after_back_off(
