@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,15 @@ def test_every_command_of_the_makefile_that_the_readme_names_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`", (ROOT / "README.md").read_text()))
     assert named <= targets
+
+
+def test_the_lock_holds_exactly_what_the_project_asks_for_and_says_nothing_of_where_from() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lock = (ROOT / "requirements.lock").read_text()
+    asked = {
+        re.split(r"[\[<>=]", wanted, maxsplit=1)[0].lower()
+        for wanted in [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    }
+    entries = re.findall(r"^([a-z0-9.-]+)(?:\[[a-z,]+\])?==.*\n((?:    .*\n)*)", lock, flags=re.MULTILINE)
+    assert {name for name, rest in entries if re.search(r"# .*plurnk-mcpd", rest)} == asked, "run `make lock`"
+    assert "://" not in lock
