@@ -198,6 +198,8 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
             with anyio.fail_after(10):
                 while states(await house.listed())["q"] != "connected":
                     await anyio.sleep(0.01)
+                while house.workspace().group._tasks:  # type: ignore[attr-defined]  # the retrying is over
+                    await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
 
 
