@@ -68,6 +68,7 @@ async def test_an_idle_time_of_0_retires_nothing(tmp_path: Path) -> None:
         await house.act("attach", server=http(peer))
         await anyio.sleep(0.1)
         assert len(house.connector.unretired()) == 1
+        assert house.workspace().hydration.is_done
 
 
 async def test_a_workspace_in_use_is_not_idle(tmp_path: Path) -> None:
