@@ -42,7 +42,7 @@ def _serve() -> None:
 
 
 def _check() -> None:
-    """Check the environment the daemon would start with; list every fault at once."""
+    """Check the configuration and list every fault at once."""
     configuration = _configuration()
     servers = len(configuration.defaults)
     sys.stdout.write(f"The configuration is good: {servers} service default(s).\n")

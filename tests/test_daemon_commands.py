@@ -16,7 +16,7 @@ def run(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
         cwd=tmp_path,
-        env={**inherited, "PLURNK_HOME": str(tmp_path / "home"), **environment},
+        env={**inherited, "PLURNK_HOME": str(tmp_path / "home"), "PLURNK_PORT": "0", **environment},
         capture_output=True,
         text=True,
         timeout=60,

@@ -13,6 +13,8 @@ from app.configuration import read
 from tests.support.daemon import Daemon
 from tests.support.official_client import NODE, installed
 
+pytestmark = pytest.mark.timeout(400)  # npm may have to give up first, and says why
+
 README = (Path(__file__).parents[2] / "README.md").read_text()
 ADDRESS = "http://127.0.0.1:3044"
 
