@@ -271,6 +271,14 @@ async def test_what_discovery_decides_is_the_problem_and_nothing_of_the_peer_is_
         assert "initialize" not in peer.methods
 
 
+@pytest.mark.spec("calls", "revision")
+async def test_no_capability_is_declared_that_does_not_work() -> None:
+    async with scripted_http() as peer, house() as home:
+        await home.open(http_definition("p", peer.url))
+        for seen in peer.seen:
+            assert seen.params["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+
+
 @pytest.mark.spec("revision")
 @pytest.mark.parametrize("way", ["legacy", "old"])
 async def test_a_legacy_stdio_server_is_refused(way: str) -> None:
