@@ -100,6 +100,23 @@ def test_every_file_of_the_app_says_what_lives_there(path: Path) -> None:
     assert first.endswith((".", "§")) or "SPEC §" in first, first
 
 
+def test_every_suppression_names_its_rule_and_its_reason() -> None:
+    suppression = re.compile(r"# *(?:noqa|type: *ignore|pyright: *ignore)\b(.*)")
+    named = re.compile(r"(?:: [A-Z]+\d+(?:, ?[A-Z]+\d+)*|\[\w+\])(?: #.*)? \w+")
+    bare = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in (
+            *APP_FILES,
+            *sorted((ROOT / "tests").rglob("*.py")),
+            *(ROOT / "migrations").rglob("*.py"),
+        )
+        for line in path.read_text().splitlines()
+        for after in suppression.findall(line)
+        if not named.match(after)
+    ]
+    assert bare == []
+
+
 def test_every_mark_names_a_section_and_every_section_is_proved() -> None:
     sections, marks = spec_sections(), marked_sections()
     assert marks - sections == set(), "marks that name no section of SPEC.md"

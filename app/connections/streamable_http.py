@@ -137,8 +137,7 @@ class StreamableHttpTransport:
         exchange = self._new_exchange(method, params, input_schema, on_progress)
         with self._counted() as scope:
             return await self._exchange(exchange)
-        # Only the scope's own cancellation, which is close(), comes here.
-        assert scope.cancelled_caught  # noqa: S101
+        assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
         raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
 
     async def close(self) -> str | None:

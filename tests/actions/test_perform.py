@@ -145,7 +145,7 @@ async def test_a_caller_keeps_its_workspace_from_being_idle(tmp_path: Path) -> N
             seen.append(workspace.idle_ms())
             return await original()
 
-        workspace.ready = ready  # type: ignore[method-assign]
+        workspace.ready = ready
         await _list(house)
         assert seen == [0.0]
 

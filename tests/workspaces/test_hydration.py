@@ -24,6 +24,12 @@ def states(listed: dict[str, dict[str, Any]]) -> dict[str, str]:
     return {name: server["state"] for name, server in listed.items()}
 
 
+def tasks_of(house: WorkspaceHouse) -> Any:
+    """Return the tasks of the workspace's group."""
+    group: Any = house.workspace().group
+    return group._tasks
+
+
 async def stored(tmp_path: Path, *definitions: dict[str, Any]) -> None:
     """Leave these attachments in the database of a daemon that has ended."""
     async with workspace_house(tmp_path) as house:
@@ -43,7 +49,7 @@ async def test_a_restart_brings_attachments_defaults_and_tombstones_back(tmp_pat
         async with workspace_house(tmp_path, defaults=defaults) as house:
             assert [await house.act("list"), await house.act("list", "other")] == before
             assert before[0]["detached"] == ["d"]
-            assert [each["source"] for each in before[0]["servers"]] == ["workspace", "workspace"]  # type: ignore[index, union-attr]
+            assert [each["source"] for each in before[0]["servers"]] == ["workspace", "workspace"]
             await house.act("restore", name="d")
             await house.act("restore", name="e")
             assert {name: each["source"] for name, each in (await house.listed()).items()} == {
@@ -198,7 +204,7 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
             with anyio.fail_after(10):
                 while states(await house.listed())["q"] != "connected":
                     await anyio.sleep(0.01)
-                while house.workspace().group._tasks:  # type: ignore[attr-defined]  # the retrying is over
+                while tasks_of(house):  # the retrying is over
                     await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
 
@@ -215,7 +221,7 @@ async def test_isolate_gives_up_retrying_a_server_that_somebody_changed(
             await house.act("detach", name="p")
             seen = len(peer.seen)
             with anyio.fail_after(10):
-                while house.workspace().group._tasks:  # type: ignore[attr-defined]
+                while tasks_of(house):
                     await anyio.sleep(0.01)
             assert len(peer.seen) <= seen + 1
             assert await house.listed() == {}
