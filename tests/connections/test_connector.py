@@ -271,14 +271,6 @@ async def test_what_discovery_decides_is_the_problem_and_nothing_of_the_peer_is_
         assert "initialize" not in peer.methods
 
 
-@pytest.mark.spec("calls", "revision")
-async def test_no_capability_is_declared_that_does_not_work() -> None:
-    async with scripted_http() as peer, house() as home:
-        await home.open(http_definition("p", peer.url))
-        for seen in peer.seen:
-            assert seen.params["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
-
-
 @pytest.mark.spec("revision")
 @pytest.mark.parametrize("way", ["legacy", "old"])
 async def test_a_legacy_stdio_server_is_refused(way: str) -> None:
@@ -355,20 +347,6 @@ async def test_an_explicit_target_gets_too_many_and_others_wait_for_their_turn()
             gate.set()
         assert opened == ["a", "b"]
         await home.open(http_definition("c", peer.url))
-
-
-@pytest.mark.spec("limits")
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize(
-    "setting, reason", [("max_message", "message-too-large"), ("max_catalog_bytes", "catalog-too-large")]
-)
-async def test_the_operators_limits_bound_what_a_peer_sends(
-    transport: str, setting: str, reason: str
-) -> None:
-    async with scripted_http() as peer, house(None, **{setting: 40}) as home:
-        over_http, over_stdio = http_definition("p", peer.url), scripted_definition("p")
-        problem = await home.refused(over_http if transport == "http" else over_stdio)
-        assert (problem.code, problem.facts["reason"]) == ("catalog-invalid", reason)
 
 
 @pytest.mark.spec("lifecycle")
