@@ -36,13 +36,20 @@ async def test_workspaces_with_one_server_name_share_nothing(tmp_path: Path) -> 
 
 @pytest.mark.spec("limits")
 async def test_a_workspace_beyond_the_limit_is_refused_unless_an_unused_one_can_go(tmp_path: Path) -> None:
-    async with workspace_house(tmp_path, environment={"PLURNK_MAX_WORKSPACES": "2"}) as house:
-        await house.act("list", "a")
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, environment={"PLURNK_MAX_WORKSPACES": "2"}) as house,
+    ):
+        await house.act("attach", "a", server=http(peer))
         house.workspace("b")
         await house.act("list", "c")
+        await house.act("attach", "d", server=http(peer))
         with pytest.raises(TooMany) as refused:
-            house.workspace("d")
+            house.workspace("e")
         assert refused.value.facts == {"limit": 2, "setting": "PLURNK_MAX_WORKSPACES"}
+        await house.act("detach", "a", name="p")
+        assert await house.listed("e") == {}
+        assert len(house.connector.unretired()) == 1
 
 
 async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrates_again(
