@@ -25,11 +25,7 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
     last: list[Processor] = (
         [structlog.processors.format_exc_info, _render_json]
         if settings.log_format == "json"
-        else [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
-        ]
+        else [_console()]
     )
 
     def masked(_logger: Any, _method: str, line: Any) -> str:

@@ -2,7 +2,6 @@
 
 import random
 
-import orjson
 import pytest
 import rfc8785
 from hypothesis import given
