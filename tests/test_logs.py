@@ -1,5 +1,6 @@
 """Logs: one line an event in the operator's format, every secret masked, ours and the libraries' alike."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Generator
@@ -65,3 +66,13 @@ def test_a_line_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str
     structlog.get_logger("plurnk.test").info("action")
     logging.getLogger("library").info("chatter")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.spec("shutdown")
+def test_a_request_that_the_shutdown_cut_off_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    configured(capsys)
+    for failure in (asyncio.CancelledError(), RuntimeError("a bug")):
+        logging.getLogger("uvicorn.error").error("Exception in ASGI application", exc_info=failure)
+    written = capsys.readouterr().err
+    assert "CancelledError" not in written
+    assert written.count("Exception in ASGI application") == 1
