@@ -22,6 +22,9 @@ log = structlog.get_logger("plurnk.agui")
 FAULTS_MAX = 20
 """Faults that one Problem names."""
 NAMES_MAX = 10
+ID_MAX = 1024
+"""Characters of a thread's or run's id. It comes back in every run's events, and in the state that all clients
+of the workspace are sent, so it must not fill them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,12 @@ def parse_run_input(body: Json) -> RunInput:
     """Return what the run was asked for; members that the protocol does not know are dropped with a warning.
 
     Raises:
-        InputMalformed: a member that the protocol knows is missing or of the wrong type.
+        InputMalformed: a member that the protocol knows is missing, of the wrong type, or an id too long.
     """
     if not isinstance(body, dict):
         raise InputMalformed([("", "a RunAgentInput is an object")])
     given = _judged(body)
+    _require_short_ids(given)
     props = cast("Json", given.forwarded_props)
     plurnk = props.get("plurnk") if isinstance(props, dict) else None
     ours: JsonObject = plurnk if isinstance(plurnk, dict) else {}
@@ -76,6 +80,17 @@ def _judged(body: JsonObject) -> RunAgentInput:
         names = [*given.model_extra][:NAMES_MAX]
         log.warning("run-input-members-ignored", members=[name[:64] for name in names])
     return given
+
+
+def _require_short_ids(given: RunAgentInput) -> None:
+    ids = {"threadId": given.thread_id, "runId": given.run_id, "parentRunId": given.parent_run_id or ""}
+    faults = [
+        (f"/{name}", f"must have at most {ID_MAX} characters")
+        for name, value in ids.items()
+        if len(value) > ID_MAX
+    ]
+    if faults:
+        raise InputMalformed(faults)
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

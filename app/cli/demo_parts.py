@@ -56,7 +56,7 @@ class TemporaryDaemon:
         with (self.directory / "daemon.log").open("ab") as log:
             # A session of its own: Ctrl-C reaches the demo alone, which then stops the daemon in order.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app", "serve"],
+                [sys.executable, "-P", "-m", "app", "serve"],
                 cwd=self.directory,
                 env=dict(self.environment()),
                 stdin=subprocess.DEVNULL,
@@ -116,7 +116,8 @@ def sample_over_http() -> Generator[str]:
         DemoFailed: it did not listen.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli.samples.library"],
+        # -P: the user's directory may have a package 'app' of its own.
+        [sys.executable, "-P", "-m", "app.cli.samples.library"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -134,15 +135,25 @@ def sample_over_http() -> Generator[str]:
 
 @contextmanager
 def terminated_like_interrupted() -> Generator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C inside the block, so that everything is cleaned up."""
+    """Treat SIGTERM and SIGHUP as Ctrl-C inside the block, so that everything is cleaned up.
 
-    def interrupt(_number: int, _frame: object) -> None:
+    An interruption that a destructor swallowed ends the block at its end.
+
+    Raises:
+        KeyboardInterrupt: one of the three came.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        came.append(number)
         raise KeyboardInterrupt
 
-    signals = (signal.SIGTERM, signal.SIGHUP)
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, interrupt) for number in signals]
     try:
         yield
+        if came:
+            raise KeyboardInterrupt
     finally:
         for number, handler in zip(signals, before, strict=True):
             signal.signal(number, handler)

@@ -5,6 +5,7 @@ Works on an open transport and knows nothing of deadlines: its caller cancels it
 server/utilities/pagination, server/utilities/caching.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -13,10 +14,11 @@ import anyio
 
 from app.connections import classify
 from app.connections.classify import Peer
+from app.connections.judging import Judge
 from app.connections.transport import Transport
 from app.connections.wire import REVISION
 from app.core.answers import HttpRefusal, RemoteError, RequestFault, Result
-from app.core.catalog import Entry, ServerCatalog, Withheld
+from app.core.catalog import Entry, Judgement, ServerCatalog, Withheld
 from app.core.json_value import Json, JsonObject
 from app.core.listing import Page, PageError, read_page
 from app.core.problem import Problem
@@ -62,7 +64,18 @@ class Listed:
 class Preparation:
     """One preparation over one transport. Use it once."""
 
-    def __init__(self, transport: Transport, peer: Peer, limits: CatalogLimits) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        peer: Peer,
+        limits: CatalogLimits,
+        *,
+        judge: Judge | None = None,
+        enabled: Collection[str] | None = None,
+    ) -> None:
+        """Take who judges the enabled tools; without one they are left to ``policy``."""
+        self._judge = judge
+        self._enabled = enabled
         self._transport = transport
         self._peer = peer
         self._limits = limits
@@ -89,13 +102,18 @@ class Preparation:
         ]
         self.awaits = "its lists"
         listed = await self._drain_all(methods)
+        tools = listed.get("tools/list", Listed()).entries
+        judged: Mapping[str, Judgement] = {}
+        if self._judge is not None:
+            self.awaits = "a judgement of its tools"
+            judged = await self._judge.judged(tools, self._enabled, is_http=self._peer.transport == "http")
         instructions = found.get("instructions")
         return ServerCatalog(
             protocol_version=REVISION,
             server_info=_identity(found),
             capabilities=capabilities,
             instructions=instructions if isinstance(instructions, str) else None,
-            tools=listed.get("tools/list", Listed()).entries,
+            tools=tools,
             resources=listed.get("resources/list", Listed()).entries,
             resource_templates=listed.get(TEMPLATES, Listed()).entries,
             prompts=listed.get("prompts/list", Listed()).entries,
@@ -105,6 +123,7 @@ class Preparation:
                 for method in methods
                 if listed[method].cache_control is not None
             },
+            judged=judged,
         )
 
     async def drain(self, method: str) -> Listed:

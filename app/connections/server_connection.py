@@ -6,7 +6,7 @@ connection is retired. A failing request changes no state: the next one stands a
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,6 +17,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.judging import Judge
 from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
@@ -43,6 +44,8 @@ class Terms:
     limits: CatalogLimits
     slot: Slot
     backoff: Backoff
+    judge: Judge | None = None
+    """Without one the tools are judged when they are published."""
 
 
 class ServerConnection:
@@ -56,6 +59,7 @@ class ServerConnection:
         *,
         group: TaskGroup,
         on_change: Callable[["ServerConnection"], None],
+        enabled: Collection[str] | None = None,
     ) -> None:
         """Note what ``prepare`` will need; nothing is opened yet."""
         self._peer = peer
@@ -63,6 +67,7 @@ class ServerConnection:
         self._terms = terms
         self._group = group
         self._on_change = on_change
+        self._enabled = enabled
         self._state = ConnectionState.PREPARING
         self._problem: Problem | None = None
         self._transport: Transport | None = None
@@ -159,7 +164,13 @@ class ServerConnection:
         timeout_ms = self._terms.connect_timeout_ms
         with anyio.move_on_after(timeout_ms / 1000) as deadline:
             self._transport = await self._open_transport(self._lose)
-            preparation = Preparation(self._transport, self._peer, self._terms.limits)
+            preparation = Preparation(
+                self._transport,
+                self._peer,
+                self._terms.limits,
+                judge=self._terms.judge,
+                enabled=self._enabled,
+            )
             try:
                 self._catalog = await preparation.run()
             finally:

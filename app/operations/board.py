@@ -175,6 +175,11 @@ class Board:
             raise OperationNotFound(operation_id)
         return settled(known.id, known.kind, known.ending)
 
+    def operation_of(self, interrupt: str) -> str | None:
+        """Return the id of the open operation that put this interrupt, answered or not."""
+        operation = self._open.of_interrupt(interrupt)
+        return None if operation is None else operation.id
+
     def open_interrupts(self, thread_id: str | None = None) -> tuple[Interrupt, ...]:
         """Return the open interrupts of operations begun on the thread, or of all; oldest first."""
         for operation in self._open.all():

@@ -20,7 +20,7 @@ from app.doors.body import has_body, read_json
 from app.doors.endpoint import host_of
 from app.doors.security import principal_of
 from app.operations.board import Board, StillOpen, Working
-from app.rest.answers import Work, answer, unobserved
+from app.rest.answers import Observed, Work, answer
 from app.rest.models import parse_answer
 from app.workspaces.workspace import Workspace
 
@@ -74,15 +74,16 @@ async def answer_interrupt(scope: Scope, receive: Receive, send: Send) -> None:
     workspace = _workspace(scope)
     entry = parse_answer(_path(scope)["interrupt"], await _body(scope, receive))
     board = host_of(scope).boards.of(workspace)
+    observed = Observed(board.operation_of(entry.interrupt_id))
 
     async def answered() -> ActionOutcome:
         with workspace.in_use():
-            rest = await board.answer(entry, observe=unobserved)
+            rest = await board.answer(entry, observe=observed)
         if isinstance(rest, StillOpen):
             return Interrupted(rest.operation, rest.interrupts)
         return action_outcome(rest)
 
-    await answer(scope, receive, send, answered, stage=Stage.OPERATION)
+    await answer(scope, receive, send, answered, stage=Stage.OPERATION, observed=observed)
 
 
 async def show_operation(scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,10 +113,11 @@ async def _perform(scope: Scope, receive: Receive, send: Send, action: Json) -> 
     name = _name(scope)
     members = action if isinstance(action, dict) else {}
     kind = members.get("kind")
-    work: Work = partial(perform, host, principal, name, action, observe=unobserved)
+    observed = Observed()
+    work: Work = partial(perform, host, principal, name, action, observe=observed)
     if kind == WATCH:
         work = partial(_watched, work, members.get("seconds"), host.manager.workspace(name))
-    await answer(scope, receive, send, work, stage=stage_of(kind))
+    await answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
 
 
 async def _watched(work: Work, seconds: Json, workspace: Workspace) -> ActionOutcome:

@@ -17,6 +17,7 @@ from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
 from app.core.snapshot import ServerSnapshot
 from app.ports import Connection, Source, Target
+from app.workspaces.preparations import Preparation
 
 if TYPE_CHECKING:
     from app.workspaces.workspace import Workspace
@@ -53,10 +54,11 @@ async def change_server(
     Raises:
         Problem: nothing was stored, published or closed, except the candidate.
     """
-    if change.definition is None:
-        return await commit(workspace, change, None)
-    candidate = await _prepare(workspace, change, change.definition, observe)
-    return await commit(workspace, change, candidate)
+    with workspace.preparations.running(change.name) as preparation:
+        if change.definition is None:
+            return await _commit(workspace, change, None, preparation)
+        candidate = await _prepare(workspace, change, change.definition, observe)
+        return await _commit(workspace, change, candidate, preparation)
 
 
 async def _prepare(
@@ -66,36 +68,36 @@ async def _prepare(
     observe: Callable[[RunEvent], None],
 ) -> Connection:
     observe(PreparationStarted(change.name))
-    candidate: Connection | None = None
+    target = Target(workspace=workspace.name, definition=definition, source=change.source, is_explicit=True)
     try:
-        with workspace.preparations.running(change.name):
-            target = Target(
-                workspace=workspace.name, definition=definition, source=change.source, is_explicit=True
-            )
-            candidate = await workspace.open(target)
+        candidate = await workspace.open(target)
     except BaseException:
-        # Also a cancellation that came in the same turn as the candidate: detach won, and nobody else will close it.
-        await _discard(candidate)
+        observe(PreparationEnded(change.name))
         raise
-    finally:
+    async with _retired_on_error(candidate):
         observe(PreparationEnded(change.name))
     return candidate
 
 
-async def commit(
-    workspace: "Workspace", change: Change, candidate: Connection | None
+async def _commit(
+    workspace: "Workspace",
+    change: Change,
+    candidate: Connection | None,
+    preparation: Preparation,
 ) -> ServerSnapshot[Connection] | None:
     """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
-    retirement = anyio.Event()
+    retirement, committed = anyio.Event(), None
     async with _retired_on_error(candidate), workspace.committing(), workspace.gate(change.name).quiet():
         workspace.require_no_drift(change)
         successor = workspace.successor(change, candidate)
+        preparation.begin_commit()
         with anyio.CancelScope(shield=True):
             if change.write is not None:
                 await workspace.store.apply(workspace.name, change.name, change.write.record)
             retirement = workspace.publish(change, successor)
+            committed = workspace.snapshot.servers.get(change.name)
     await retirement.wait()
-    return successor
+    return committed
 
 
 @asynccontextmanager

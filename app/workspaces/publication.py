@@ -1,7 +1,11 @@
 """From a prepared connection to the snapshot of its server: policy, then one value. SPEC §policy, §prepare."""
 
+from dataclasses import replace
+
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.policy import admit
+from app.core.problem import Problem
+from app.core.problems import ServerUnavailable
 from app.core.snapshot import Published, ServerSnapshot, ServerState
 from app.ports import Connection, Source
 from app.settings import Settings
@@ -33,3 +37,25 @@ def published_server(
             withheld=admitted.withheld,
         ),
     )
+
+
+def recovering(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
+    """Return the server while its lost connection comes back: the catalog stays, nothing can be called."""
+    return replace(server, state=ServerState.UNAVAILABLE, problem=problem)
+
+
+def refused(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
+    """Return the server whose connection is well and whose newest catalog breaks policy: the old one stays."""
+    return replace(server, state=ServerState.CONNECTED, problem=problem)
+
+
+def unavailable(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
+    """Return the server without a connection."""
+    return replace(server, state=ServerState.UNAVAILABLE, published=None, problem=problem)
+
+
+def lost(definition: StdioDefinition | HttpDefinition, connection: Connection) -> Problem:
+    """Return why the connection, which was prepared and is not ready any more, cannot be published."""
+    if connection.problem is not None:
+        return connection.problem.again()
+    return ServerUnavailable(definition.name, definition.transport, "it ended right after it was prepared")

@@ -46,9 +46,27 @@ def test_the_sample_server_is_gone_after_its_block() -> None:
         client.get(url)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_termination_is_an_interruption_inside_the_block_only(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), terminated_like_interrupted():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
+
+
+class Swallowing:
+    """Takes a Ctrl-C while it is collected, where Python ignores what is raised."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def swallow() -> None:
+    Swallowing()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_destructor_swallowed_ends_the_block_at_its_end() -> None:
+    with pytest.raises(KeyboardInterrupt) as ended, terminated_like_interrupted():
+        swallow()
+    assert ended.traceback[-1].name == "terminated_like_interrupted"

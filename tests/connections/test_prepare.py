@@ -77,7 +77,8 @@ async def test_a_real_server_is_discovered_and_its_lists_are_kept_to_the_letter(
     with http_peer(program) as url:
         async with preparation(url) as (run, transport):
             catalog = await run.run()
-            raw = (await transport.request("tools/list", {})).value["tools"]  # type: ignore[union-attr]
+            answer: Any = await transport.request("tools/list", {})
+            raw = answer.value["tools"]
     assert catalog.protocol_version == REVISION
     assert catalog.server_info is not None
     assert catalog.server_info["name"] in {"sdk-peer", "fastmcp-peer"}

@@ -12,7 +12,7 @@ import pytest
 from app.connections.child_record import ChildRecord
 from app.connections.reaper import Reaper
 from tests.support.children import DEAF, SLEEP, descriptor_count, descriptors, leaders, run_program, text_of
-from tests.support.processes import is_alive, until_gone
+from tests.support.processes import children, is_alive, until_gone
 
 pytestmark = [pytest.mark.spec("connection"), pytest.mark.spec("shutdown"), pytest.mark.anyio]
 
@@ -70,6 +70,37 @@ async def test_what_is_still_watched_when_it_closes_is_ended() -> None:
         await reaper.watch(process.pid)
         await reaper.close()
         assert process.wait(5) == -signal.SIGTERM
+
+
+async def test_a_reaper_that_was_killed_is_replaced_although_nothing_is_to_be_told(tmp_path: Path) -> None:
+    with leaders(SLEEP) as (process,):
+        daemon = run_program(DAEMON, str(tmp_path / "children"), str(process.pid))
+        assert daemon.stdout is not None
+        killed = int(await anyio.to_thread.run_sync(daemon.stdout.readline))
+        os.kill(killed, signal.SIGKILL)
+        await until_gone({killed})
+        with anyio.fail_after(20):
+            while not (replaced := children(daemon.pid) - {killed}):
+                await anyio.sleep(0.02)
+        daemon.kill()
+        daemon.communicate()
+        assert process.wait(20) == -signal.SIGTERM
+        await until_gone(replaced)
+
+
+async def test_a_reaper_that_keeps_ending_is_not_started_over_and_over() -> None:
+    reaper = Reaper()
+    seen: set[int] = set()
+    with leaders(SLEEP) as (process,):
+        await reaper.watch(process.pid)
+        with anyio.move_on_after(1.5):
+            while True:
+                if reaper.pid is not None:
+                    seen.add(reaper.pid)
+                    os.kill(reaper.pid, signal.SIGKILL)
+                await anyio.sleep(0.01)
+        assert 2 <= len(seen) <= 3
+        await reaper.close()
 
 
 async def test_a_reaper_that_was_killed_is_replaced_and_told_everything() -> None:

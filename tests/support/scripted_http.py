@@ -27,7 +27,7 @@ HANG: Final = "hang"
 PAUSE: Final = "pause"
 """A chunk that is some turns of the loop: what came before is read before what comes after is sent."""
 
-Chunk: TypeAlias = bytes | str | anyio.Event
+Chunk: TypeAlias = bytes | str | float | anyio.Event
 Ending: TypeAlias = Literal["keep", "close", "reset"]
 
 
@@ -59,7 +59,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. ``chunks`` are sent one by one; an Event is waited for; ``raw`` replaces everything."""
+    """One answer. ``chunks`` are sent one by one; an Event is waited for, a number are seconds of silence.
+
+    ``raw`` replaces everything.
+    """
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -245,6 +248,8 @@ class ScriptedHttp:
         for chunk in chunks:
             if isinstance(chunk, anyio.Event):
                 await chunk.wait()
+            elif isinstance(chunk, (float, int)):
+                await asyncio.sleep(chunk)
             elif chunk == PAUSE:
                 for _ in range(10):
                     await asyncio.sleep(0)

@@ -110,3 +110,15 @@ def test_a_snapshot_and_the_deltas_after_it_are_the_state(before: Any, after: An
     for delta in heard:
         applied(document, delta)
     assert document == state.snapshot()
+
+
+def test_a_listener_that_fails_keeps_no_other_from_hearing() -> None:
+    def bug(_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    state, heard = LiveState("w"), list[Any]()
+    state.subscribe(bug)
+    state.subscribe(heard.append)
+    state.put("servers", "p", {"name": "p"})
+    assert len(heard) == 1
+    assert state.snapshot()["rev"] == 1
