@@ -7,25 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.workspaces.live_state import LiveState, Section
+from tests.support.live_state import applied
 
 pytestmark = pytest.mark.spec("agui")
-
-
-def applied(document: Any, delta: list[Any]) -> None:
-    """Apply the three operations we send to ``document``, the value of ``plurnk``. RFC 6902."""
-    for operation in delta:
-        _, plurnk, *path = operation["path"].split("/")
-        assert plurnk == "plurnk"
-        target, last = document, path[-1].replace("~1", "/").replace("~0", "~")
-        for part in path[:-1]:
-            target = target[part]
-        if operation["op"] == "remove":
-            del target[last]
-        elif operation["op"] == "replace":
-            assert last in target
-            target[last] = operation["value"]
-        else:
-            target[last] = operation["value"]
 
 
 def test_a_change_advances_the_revision_by_one_and_names_its_path() -> None:
