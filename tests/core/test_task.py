@@ -6,6 +6,7 @@ import pytest
 
 from app.core.answers import RemoteError
 from app.core.elicitation import input_required
+from app.core.json_value import JsonObject
 from app.core.operation_problems import ToolResultInvalid
 from app.core.steps import Send, Wait
 from app.core.task import MISSES_MAX, Task, TaskStatus
@@ -138,7 +139,7 @@ def test_an_update_is_sent_again_only_where_it_never_left(*, was_sent: bool) -> 
         {"inputRequests": asked.fresh_requests(wants(a=form()))}, operation="op", server="p", tool="t"
     )
     update = asked.update(required, [fills("i", env="prod")])
-    responses = {"a": {"action": "accept", "content": {"env": "prod"}}}
+    responses: JsonObject = {"a": {"action": "accept", "content": {"env": "prod"}}}
     assert update == Send("tasks/update", {"taskId": TASK, "inputResponses": responses})
     assert asked.is_updating
     assert asked.missed(was_sent=was_sent) == Wait(1.0, GET if was_sent else update)

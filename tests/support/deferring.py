@@ -14,7 +14,7 @@ def handle(**members: Any) -> JsonObject:
     return {"resultType": "task", **_task("working"), **members}
 
 
-def state(status: str, **members: Any) -> JsonObject:
+def state(status: str, /, **members: Any) -> JsonObject:
     """Return the result of ``tasks/get``."""
     return {"resultType": "complete", **_task(status), **members}
 
