@@ -39,6 +39,7 @@ class Daemon:
         """End every run, operation and connection, all attempted; nothing new is taken up meanwhile. SPEC §shutdown."""
         self.host.boards.shut_down()
         await self.streams.end_all()
+        await self.host.boards.finish()
         await self.host.manager.shut_down()
         await self.connector.close()
 

@@ -29,9 +29,9 @@ from app.core.problems import (
     ProtocolRevisionUnsupported,
     ServerUnavailable,
 )
+from app.core.remote_errors import CAPABILITY_MISSING
 
 HEADER_MISMATCH: Final = -32020
-CAPABILITY_MISSING: Final = -32021
 REVISION_UNSUPPORTED: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
 

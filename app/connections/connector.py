@@ -32,7 +32,10 @@ from app.core.references import HttpExpanded, StdioExpanded, expand_definition, 
 from app.ports import Connection, Target
 from app.settings import Settings
 
-CAPABILITIES: Final[JsonObject] = {"elicitation": {"form": {}, "url": {}}}
+CAPABILITIES: Final[JsonObject] = {
+    "elicitation": {"form": {}, "url": {}},
+    "extensions": {"io.modelcontextprotocol/tasks": {}},
+}
 """The client capabilities that every request declares."""
 
 

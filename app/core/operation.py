@@ -9,28 +9,46 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from app.core.answers import Answer, HttpRefusal, RemoteError, RequestFault, Result
+from app.core.answers import (
+    Answer,
+    AnswerLost,
+    HttpRefusal,
+    RemoteError,
+    RequestFault,
+    RequestNotSent,
+    Result,
+)
 from app.core.elicitation import InputRequired, input_required
 from app.core.interrupts import Question, ResumeEntry
 from app.core.json_value import JsonObject
 from app.core.operation_problems import (
     InputRoundsExceeded,
+    InputUnsupported,
     InterruptExpired,
     OperationCancelled,
     OperationTimeout,
     ResultTooLarge,
+    ToolCallFailed,
     ToolResultInvalid,
 )
 from app.core.problem import Outcome, Problem
 from app.core.problems import Transport
 from app.core.remote_errors import fault_problem, refusal_problem
+from app.core.steps import Ask, Completed, Ending, Failed, Send, Step, Wait
+from app.core.task import Task, TaskStatus
 
 ROUNDS_MAX = 10
 """How often one operation answers an ``input_required`` result."""
 BACK_OFF_FIRST_S, BACK_OFF_MAX_S = 0.05, 1.0
 """The wait before a result that only has a state is answered; it doubles."""
+
+
+UNKNOWN_TASK = -32602
+"""What ``tasks/get`` answers for a task that is unknown or was dropped. MCP ext-tasks, Protocol Errors."""
+BUSY = frozenset({429, 502, 503, 504})
+"""HTTP refusals after which a poll is sent again."""
 
 
 class OperationState(StrEnum):
@@ -83,50 +101,6 @@ def advance(state: OperationState, event: OperationEvent) -> OperationState:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """The next step: send this request to the server and feed what arrives to ``arrived``."""
-
-    method: str
-    params: JsonObject
-    input_schema: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """The next step: put these questions, all at once, and feed all answers to ``answered``."""
-
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """The next step: wait so long, then perform the step in it."""
-
-    seconds: float
-    then: Send
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """The end: the result of the action."""
-
-    result: JsonObject
-    size: int = 0
-    """Bytes of the peer's message that it was made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The end: the Problem of the action."""
-
-    problem: Problem
-
-
-Ending: TypeAlias = Completed | Failed
-Step: TypeAlias = Send | Ask | Wait | Ending
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """What one operation is about; fixed when it begins."""
 
@@ -142,6 +116,8 @@ class Work:
     tool_call_id: str | None = None
     may_ask: bool = False
     """Whether the method may answer that it requires input. MCP 2026-07-28 basic/patterns/mrtr."""
+    may_defer: bool = False
+    """Whether the method may answer with a task. MCP ext-tasks, Supported Methods."""
     consent: tuple[Question, ...] = ()
     """What must be accepted, all of it, before anything is sent."""
     refused: JsonObject = field(default_factory=dict)
@@ -165,6 +141,8 @@ class Operation:
         self._rounds = 0
         self._state_only = 0
         """How many results in a row asked for nothing but to be sent again."""
+        self._task: Task | None = None
+        """What the peer made of the request, from then on."""
 
     @property
     def is_ended(self) -> bool:
@@ -176,6 +154,11 @@ class Operation:
         """Whether it waits for consent, and not for what the peer requires."""
         return self.state is OperationState.INPUT_REQUIRED and self._required is None
 
+    @property
+    def task_id(self) -> str | None:
+        """The task that the peer works on, as far as is known; after the end it is one to be cancelled."""
+        return None if self._task is None or self._task.is_over else self._task.id
+
     def begin(self) -> Step:
         """Return the first step."""
         return self._ask(self.work.consent) if self.work.consent else self.work.request
@@ -185,6 +168,8 @@ class Operation:
         self._move(OperationEvent.ANSWERED)
         if self._required is not None:
             required, self._required = self._required, None
+            if self._task is not None:
+                return self._task.update(required, entries)
             return self._again(required, entries)
         if all(map(_consents, entries)):
             return self.work.request
@@ -196,6 +181,10 @@ class Operation:
 
     def arrived(self, answer: Answer) -> Step:
         """Return the step after the peer's answer."""
+        if self.ending is not None:
+            return self.ending
+        if self._task is not None:
+            return self._task_answered(self._task, answer)
         match answer:
             case Result():
                 return self._result(answer)
@@ -205,10 +194,14 @@ class Operation:
                 return self.fail(refusal_problem(self.work.server, answer))
 
     def faulted(self, fault: RequestFault) -> Step:
-        """Return the step after a request that got no answer; it is never sent again."""
+        """Return the step after a request that got no answer; only a poll of a task is sent again."""
+        if self._task is not None and self.ending is None and isinstance(fault, RequestNotSent | AnswerLost):
+            again = self._task.missed(was_sent=not isinstance(fault, RequestNotSent))
+            if again is not None:
+                return again
         problem = fault_problem(self.work.server, self.work.transport, fault)
-        if self._rounds and problem.outcome is Outcome.NOT_SENT:
-            # This round was not sent; what the peer did in the ones before it, nobody knows.
+        if (self._rounds or self._task) and problem.outcome is Outcome.NOT_SENT:
+            # This request was not sent; what the peer did after the ones before it, nobody knows.
             problem = problem.with_outcome(Outcome.UNKNOWN)
         return self.fail(problem)
 
@@ -216,7 +209,7 @@ class Operation:
         """Return the end after ending in this Problem, or the end that was there before."""
         return self._end(OperationEvent.FAILED, Failed(problem))
 
-    def cancel(self, by: Literal["workspace.mcp.cancel", "disconnect", "shutdown"]) -> Ending:
+    def cancel(self, by: Literal["workspace.mcp.cancel", "disconnect", "shutdown", "server"]) -> Ending:
         """Return the end after being cancelled, or the end that was there before."""
         return self._end(
             OperationEvent.CANCELLED, Failed(OperationCancelled(self.id, by=by, outcome=self._known_effect))
@@ -245,6 +238,8 @@ class Operation:
                 return self._completed(result)
             case "input_required" if self.work.may_ask:
                 return self._input_required(result)
+            case "task" if self.work.may_defer:
+                return self._deferred(result)
             case _:
                 return self.fail(ToolResultInvalid(server, "its resultType is unknown"))
 
@@ -274,6 +269,79 @@ class Operation:
         seconds = min(BACK_OFF_MAX_S, BACK_OFF_FIRST_S * 2**self._state_only)
         self._state_only += 1
         return Wait(seconds, self._again(required, ()))
+
+    def _deferred(self, result: Result) -> Step:
+        """Return the wait before the first poll of the task that the peer made of the request."""
+        try:
+            self._task = Task(result.value, self.work.server)
+        except Problem as problem:
+            return self.fail(problem)
+        return self._task.poll()
+
+    def _task_answered(self, task: Task, answer: Answer) -> Step:
+        """Return the step after the answer to a poll or an update; an error says nothing of the call itself."""
+        match answer:
+            case Result() if task.is_updating:
+                return task.poll()
+            case Result():
+                return self.observed(answer)
+            case RemoteError(code) if code == UNKNOWN_TASK and not task.is_updating:
+                task.is_over = True
+                return self.fail(
+                    ToolCallFailed(self.work.server, "its task is unknown there, or has expired")
+                )
+            case HttpRefusal(status) if status in BUSY and (again := task.missed(was_sent=True)):
+                return again
+            case RemoteError() | HttpRefusal():
+                return self.fail(refusal_problem(self.work.server, answer).with_outcome(Outcome.UNKNOWN))
+
+    def observed(self, result: Result) -> Step:
+        """Return the step after a state of its task, polled or pushed, while the operation works."""
+        if self._task is None or self.ending is not None:
+            raise ValueError("an operation without a task, or that ended, observes none")
+        if result.size > self.work.max_result:
+            return self.fail(
+                ResultTooLarge(self.work.server, limit=self.work.max_result, setting="PLURNK_MAX_RESULT")
+            )
+        try:
+            return self._task_step(self._task, result)
+        except InputUnsupported as problem:
+            # The task was at work already.
+            return self.fail(problem.with_outcome(Outcome.UNKNOWN))
+        except Problem as problem:
+            return self.fail(problem)
+
+    def _task_step(self, task: Task, result: Result) -> Step:
+        """Return the step after a state of the task.
+
+        Raises:
+            ToolResultInvalid: the state breaks the protocol.
+            InputUnsupported: it asks for what this host cannot give.
+        """
+        match task.observe(result.value):
+            case TaskStatus.WORKING:
+                return task.poll()
+            case TaskStatus.INPUT_REQUIRED:
+                return self._task_asks(task, result.value)
+            case TaskStatus.COMPLETED:
+                return self._completed(Result(task.result(result.value), result.size))
+            case TaskStatus.FAILED:
+                return self.fail(refusal_problem(self.work.server, task.error(result.value)))
+            case TaskStatus.CANCELLED:
+                return self.cancel("server")
+
+    def _task_asks(self, task: Task, value: JsonObject) -> Step:
+        """Return the questions that were not put before, all at once, or the next poll where there is none."""
+        fresh = task.fresh_requests(value)
+        if not fresh:
+            return task.poll()
+        if self._rounds >= ROUNDS_MAX:
+            return self.fail(InputRoundsExceeded(self.work.server, rounds=ROUNDS_MAX))
+        self._rounds += 1
+        self._required = required = input_required(
+            {"inputRequests": fresh}, operation=self.id, server=self.work.server, tool=self.work.tool
+        )
+        return self._ask(tuple(request.question for request in required.requests))
 
     def _again(self, required: InputRequired, entries: Sequence[ResumeEntry]) -> Send:
         request = self.work.request

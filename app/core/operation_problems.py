@@ -250,7 +250,9 @@ class OperationCancelled(Problem):
 
     def __init__(self, operation: str, *, by: str, outcome: Outcome) -> None:
         super().__init__(
-            f"The operation was cancelled by {by}; the peer was told to stop where it had begun.",
+            "The operation was cancelled by its server. Check its effect before you call again."
+            if by == "server"
+            else f"The operation was cancelled by {by}; the peer was told to stop where it had begun.",
             operation=operation,
             by=by,
         )

@@ -16,9 +16,11 @@ from app.core.answers import (
 )
 from app.core.json_value import Json
 from app.core.operation_problems import RemoteErrorAnswered, ResultTooLarge, ToolCallFailed
-from app.core.problem import Problem
-from app.core.problems import ServerUnavailable, Transport
+from app.core.problem import Outcome, Problem
+from app.core.problems import CapabilityRequired, ServerUnavailable, Transport
 
+CAPABILITY_MISSING = -32021
+"""The request needs a client capability that it did not declare. MCP 2026-07-28 schema."""
 REMOTE_DATA_MAX = 4096
 """Bytes of JSON that a peer's error data may have to be shown; more is left out whole, never cut."""
 
@@ -26,6 +28,8 @@ REMOTE_DATA_MAX = 4096
 def refusal_problem(server: str, answer: RemoteError | HttpRefusal) -> Problem:
     """Return the Problem of an error that the peer answered with."""
     match answer:
+        case RemoteError(code) if code == CAPABILITY_MISSING:
+            return CapabilityRequired(server).with_outcome(Outcome.REJECTED)
         case RemoteError(code, message, data):
             return RemoteErrorAnswered(server, rpc_code=code, message=message, data=bounded(data))
         case HttpRefusal(status):

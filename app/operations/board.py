@@ -64,6 +64,12 @@ class Boards:
         for board in self._boards.values():
             board.shut_down()
 
+    async def finish(self) -> None:
+        """Return once every server was told to stop the tasks nobody waits for, or the time for that is over."""
+        async with anyio.create_task_group() as group:
+            for board in self._boards.values():
+                group.start_soon(board.finish)
+
 
 class Board:
     """The operations of one workspace."""
@@ -198,6 +204,10 @@ class Board:
             return operation.machine.work.kind
         known = self._settled.of_interrupt(interrupt)
         return None if known is None else known.kind
+
+    async def finish(self) -> None:
+        """Return once the servers were told about tasks of ended operations; bounded."""
+        await self._open.task_cancels.finish()
 
     def shut_down(self) -> None:
         """End every operation as cancelled by shutdown."""

@@ -17,12 +17,14 @@ from app.core.answers import Progress, RequestFault
 from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
-from app.core.operation import Ask, Completed, Failed, Operation, OperationState, Send, Step, Wait, Work
+from app.core.operation import Operation, OperationState, Work
 from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
+from app.core.steps import Ask, Completed, Failed, Send, Step, Wait
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
+from app.operations.task_cancels import TaskCancels
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
 
@@ -55,6 +57,7 @@ class OpenOperations:
         self.settings = settings
         self._allowance = allowance
         self._kept = kept
+        self.task_cancels = TaskCancels(workspace.owner)
         self._open: dict[str, OpenOperation] = {}
         self._by_interrupt: dict[str, OpenOperation] = {}
 
@@ -188,7 +191,7 @@ class OpenOperations:
                 send.method,
                 send.params,
                 input_schema=send.input_schema,
-                on_progress=_progress(operation, observe),
+                on_progress=_progress(operation, send, observe),
             )
         except RequestFault as fault:
             return machine.faulted(fault)
@@ -235,6 +238,8 @@ class OpenOperations:
             return
         self._allowance.count -= 1
         self._drop_timer(operation)
+        if operation.lease is not None and (task := operation.machine.task_id) is not None:
+            self.task_cancels.send(operation.lease.connection, task)
         with self.workspace.state.one_change():
             for interrupt in operation.questions:
                 self.workspace.state.drop("interactions", interrupt)
@@ -316,10 +321,14 @@ def _tell_result(operation: OpenOperation, observe: Observe) -> None:
     tell_result(operation.id, operation.machine.work.tool_call_id, operation.machine.ending, observe)
 
 
-def _progress(operation: OpenOperation, observe: Observe) -> Callable[[Progress], None] | None:
-    """Return what passes progress on to the run; a request that nobody shows progress of asks for none."""
-    tool_call_id = operation.machine.work.tool_call_id
-    if tool_call_id is None:
+def _progress(operation: OpenOperation, send: Send, observe: Observe) -> Callable[[Progress], None] | None:
+    """Return what passes progress on to the run; a request that nobody shows progress of asks for none.
+
+    Requests about a task have none either. MCP ext-tasks, Task Status Notifications.
+    """
+    work = operation.machine.work
+    tool_call_id = work.tool_call_id
+    if tool_call_id is None or send.method != work.request.method:
         return None
     return lambda progress: observe(ToolCallProgressed(operation.id, tool_call_id, progress))
 

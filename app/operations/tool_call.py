@@ -142,6 +142,7 @@ def _work(
         tool=tool,
         tool_call_id=tool_call_id,
         may_ask=True,
+        may_defer=True,
         consent=consent,
         refused={"status": 200, "operation": operation, "rejected": True},
     )

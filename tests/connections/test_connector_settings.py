@@ -42,7 +42,8 @@ async def test_exactly_the_capabilities_that_work_are_declared(tmp_path: Path) -
         await house.act("attach", server=http(peer))
         for seen in peer.seen:
             assert seen.params["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {
-                "elicitation": {"form": {}, "url": {}}
+                "elicitation": {"form": {}, "url": {}},
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
             }
 
 

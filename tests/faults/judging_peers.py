@@ -129,6 +129,15 @@ async def peer_rpc_count_max(world: World, told: Json) -> Faults:
             yield f"{_counts(world).get(method, 0)}"
 
 
+async def poll_gaps_min_ms(world: World, told: Json) -> Faults:
+    gaps = world.stdio.gaps_ms("tools/call", "tasks/get")
+    if len(gaps) != len(told["poll_gaps_min_ms"]):
+        yield f"{gaps}"
+    for gap, least in zip(gaps, told["poll_gaps_min_ms"], strict=False):
+        if gap < least:
+            yield f"{gaps}"
+
+
 async def effects(world: World, told: Json) -> Faults:
     if len(world.http.of("tools/call")) != told["effects"]:
         yield f"{len(world.http.of('tools/call'))}"
@@ -216,6 +225,7 @@ PEERS: dict[str, Trace] = {
     "peer_rpc_lacks": peer_rpc_lacks,
     "peer_rpc_count": peer_rpc_count,
     "peer_rpc_count_max": peer_rpc_count_max,
+    "poll_gaps_min_ms": poll_gaps_min_ms,
     "effects": effects,
     "peer_header": peer_header,
     "peer_header_decoded": peer_header_decoded,

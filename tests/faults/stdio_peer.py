@@ -1,5 +1,6 @@
 """A case's stdio peer: an executable of its own that plays the script, and what is known of its processes."""
 
+import itertools
 import json
 import shlex
 import sys
@@ -27,6 +28,7 @@ class StdioPeer:
         self.program = directory / "fake"
         self._births = directory / "births"
         self._log = directory / "log"
+        self._times = directory / "times"
         self._grandchild = directory / "grandchild"
         script = directory / "script.json"
         script.write_text(json.dumps(self._script(peer)))
@@ -67,13 +69,19 @@ class StdioPeer:
         """Return every message that a process read."""
         return [json.loads(line) for line in self.lines if line != b"EOF"]
 
+    def gaps_ms(self, *methods: str) -> list[float]:
+        """Return the milliseconds from each message of these methods to the next."""
+        read = [json.loads(line) for line in self._times.read_text().splitlines()]
+        moments = [moment for method, moment in read if method in methods]
+        return [(after - before) * 1000 for before, after in itertools.pairwise(moments)]
+
     def _script(self, peer: Json) -> Json:
         start = peer.get("start", [])
         deaf = [each for step in start for each in step.get("deaf", ())]
         deaf += ["TERM" for step in start if step.get("exit_on") == "EOF"]
         kept = [step for step in start if not step.keys() & {"deaf", "exit_on"}]
         on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in _told(peer).items()}}
-        files = {"births": str(self._births), "log": str(self._log)}
+        files = {"births": str(self._births), "log": str(self._log), "times": str(self._times)}
         return {
             **files,
             "deaf": deaf,

@@ -31,7 +31,10 @@ from tests.support.scripted_http import (
 
 pytestmark = pytest.mark.spec("calls")
 
-DECLARED = {"elicitation": {"form": {}, "url": {}}}
+DECLARED = {
+    "elicitation": {"form": {}, "url": {}},
+    "extensions": {"io.modelcontextprotocol/tasks": {}},
+}
 META = "io.modelcontextprotocol/clientCapabilities"
 STATES = {"odd": STATE, "empty": "", "64 KiB": "s" * 65536, "absent": None}
 ECHO = {

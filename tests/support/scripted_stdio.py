@@ -5,6 +5,7 @@ Run as ``python scripted_stdio.py SCRIPT``, where ``@FILE`` is the file that hol
 - ``start``: steps at the start; ``on``: method, or method and tool name, to steps; one without is never answered
 - ``deaf``: any of ``EOF`` and ``TERM``
 - ``log``: a file that gets every line that was read, and ``EOF``
+- ``times``: a file that gets the method and the monotonic time of every line that was read
 - ``births``: a file that gets a line of JSON for each process: its id, arguments, environment and directory
 
 A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id`` and ``$pt``,
@@ -92,6 +93,10 @@ class Peer:
             for line in stdin:
                 note(log, line)
                 self.request = json.loads(line)
+                note(
+                    self.script.get("times"),
+                    json.dumps([self.request["method"], time.monotonic()]).encode() + b"\n",
+                )
                 self.respond()
         note(log, b"EOF\n")
         if "EOF" in self.script.get("deaf", ()):

@@ -1,0 +1,52 @@
+"""What an operation does next: a request, questions, a wait, or its end. Values only. SPEC §calls."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.core.interrupts import Question
+from app.core.json_value import JsonObject
+from app.core.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The next step: send this request to the server and feed what arrives to ``arrived``."""
+
+    method: str
+    params: JsonObject
+    input_schema: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The next step: put these questions, all at once, and feed all answers to ``answered``."""
+
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The next step: wait so long, then perform the step in it."""
+
+    seconds: float
+    then: Send
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The end: the result of the action."""
+
+    result: JsonObject
+    size: int = 0
+    """Bytes of the peer's message that it was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The end: the Problem of the action."""
+
+    problem: Problem
+
+
+Ending: TypeAlias = Completed | Failed
+Step: TypeAlias = Send | Ask | Wait | Ending

@@ -1,0 +1,164 @@
+"""Task: what a server made of a request, and what is asked of it next until it is over. Sans-IO. SPEC §calls.
+
+MCP ext-tasks, final shape (SEP-2663). Judged is what is used: the id, the status, the interval and what belongs to the
+status. Not here: what an operation makes of a status (``operation``); timestamps and ``ttlMs``, for the server alone
+decides when it drops a task and says so when it is asked.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from app.core.answers import RemoteError
+from app.core.elicitation import InputRequired
+from app.core.interrupts import ResumeEntry
+from app.core.json_value import Json, JsonObject
+from app.core.operation_problems import ToolResultInvalid
+from app.core.steps import Send, Wait
+
+INTERVAL_MIN_MS, INTERVAL_DEFAULT_MS, INTERVAL_MAX_MS = 50, 1000, 86_400_000
+"""Between two polls; the maximum is longer than any deadline and fits every clock."""
+ID_MAX = 4096
+"""Characters of a task's id, which goes into a header."""
+MISSES_MAX = 10
+"""How many requests about a task may fail to reach its server in a row."""
+MISS_FIRST_S, MISS_MAX_S = 1.0, 16.0
+"""The wait after a miss where the interval is shorter; it doubles."""
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands."""
+
+    WORKING = "working"
+    INPUT_REQUIRED = "input_required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED})
+
+
+class Task:
+    """One task of a server, from its handle on."""
+
+    def __init__(self, handle: JsonObject, server: str) -> None:
+        """Take the ``CreateTaskResult``; whatever its status, what follows from it comes with the first poll.
+
+        Raises:
+            ToolResultInvalid: the handle breaks the protocol.
+        """
+        self._server = server
+        self.id = self._id_of(handle)
+        self.is_over = False
+        """Whether the server said that it ended, or that it knows it no more."""
+        self._interval_ms = INTERVAL_DEFAULT_MS
+        self._asked: set[str] = set()
+        """Keys of the input requests that were put to somebody; each is put once."""
+        self._misses = 0
+        self._update: Send | None = None
+        """The update that is under way."""
+        self._status_of(handle)
+        self._take_interval(handle)
+
+    @property
+    def is_updating(self) -> bool:
+        """Whether the request about it that is under way is an update."""
+        return self._update is not None
+
+    def poll(self) -> Wait:
+        """Return the next poll, after the interval as the server gave it last."""
+        self._misses, self._update = 0, None
+        return Wait(self._interval_ms / 1000, self._get())
+
+    def update(self, required: InputRequired, entries: Sequence[ResumeEntry]) -> Send:
+        """Return the one update that carries the answers to everything that was asked."""
+        self._update = Send("tasks/update", required.retry({"taskId": self.id}, entries))
+        return self._update
+
+    def missed(self, *, was_sent: bool) -> Wait | None:
+        """Return what is sent after a request that nobody answered, or None after too many in a row.
+
+        Polls change nothing and are sent again. An update that may have arrived is not: the next poll shows.
+        """
+        self._misses += 1
+        if self._misses > MISSES_MAX:
+            return None
+        seconds = max(self._interval_ms / 1000, min(MISS_MAX_S, MISS_FIRST_S * 2 ** (self._misses - 1)))
+        if was_sent:
+            self._update = None
+        return Wait(seconds, self._update or self._get())
+
+    def observe(self, state: JsonObject) -> TaskStatus:
+        """Return the status of a ``DetailedTask`` of it, after taking over its interval.
+
+        Raises:
+            ToolResultInvalid: it is of another task, or breaks the protocol.
+        """
+        if state.get("resultType", "complete") not in ("complete", "task"):
+            raise ToolResultInvalid(self._server, "the resultType of a task's state is unknown")
+        if self._id_of(state) != self.id:
+            raise ToolResultInvalid(self._server, "the state of another task came")
+        status = self._status_of(state)
+        self.is_over = status in TERMINAL
+        self._take_interval(state)
+        return status
+
+    def fresh_requests(self, state: JsonObject) -> JsonObject:
+        """Return the input requests of the state that were never returned before.
+
+        Raises:
+            ToolResultInvalid: it has none.
+        """
+        requests = state.get("inputRequests")
+        if not isinstance(requests, dict):
+            raise ToolResultInvalid(self._server, "its task requires input and asks for none")
+        fresh: JsonObject = {key: each for key, each in requests.items() if key not in self._asked}
+        self._asked.update(fresh)
+        return fresh
+
+    def result(self, state: JsonObject) -> JsonObject:
+        """Return what the request would have been answered with.
+
+        Raises:
+            ToolResultInvalid: it is no complete result.
+        """
+        result = state.get("result")
+        if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
+            raise ToolResultInvalid(self._server, "its task completed without a complete result")
+        return result
+
+    def error(self, state: JsonObject) -> RemoteError:
+        """Return the JSON-RPC error that the task failed with.
+
+        Raises:
+            ToolResultInvalid: it has none.
+        """
+        match state.get("error"):
+            case {"code": int(code), "message": str(message), **rest} if not isinstance(code, bool):
+                return RemoteError(code, message, rest.get("data"))
+            case _:
+                raise ToolResultInvalid(self._server, "its task failed without a JSON-RPC error")
+
+    def _get(self) -> Send:
+        return Send("tasks/get", {"taskId": self.id})
+
+    def _id_of(self, task: JsonObject) -> str:
+        identifier = task.get("taskId")
+        if not isinstance(identifier, str) or not 0 < len(identifier) <= ID_MAX:
+            raise ToolResultInvalid(self._server, f"its taskId is no text of 1 to {ID_MAX} characters")
+        return identifier
+
+    def _status_of(self, task: JsonObject) -> TaskStatus:
+        try:
+            return TaskStatus(str(task.get("status")))
+        except ValueError:
+            raise ToolResultInvalid(self._server, "the status of its task is unknown") from None
+
+    def _take_interval(self, task: JsonObject) -> None:
+        """Keep the interval, bounded; where it is absent or null the last one stays."""
+        interval: Json = task.get("pollIntervalMs")
+        if interval is None:
+            return
+        if isinstance(interval, bool) or not isinstance(interval, int | float) or interval % 1:
+            raise ToolResultInvalid(self._server, "the pollIntervalMs of its task is no integer")
+        self._interval_ms = int(min(max(interval, INTERVAL_MIN_MS), INTERVAL_MAX_MS))
