@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from tests.support.caching_house import LISTS, PRIVATE, PUBLIC, STALE, answers
-from tests.support.scripted_http import ScriptedHttp, scripted_http
+from tests.support.peers.programs import HERE as PEERS
+from tests.support.peers.programs import http_definition, http_peer
+from tests.support.scripted_http import REVISION, ScriptedHttp, result, scripted_http
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 MANY = 1000
@@ -52,13 +55,14 @@ async def test_a_thousand_workspaces_at_once_cost_a_public_server_one_set_of_lis
 async def test_a_thousand_workspaces_cost_any_other_server_one_set_each(
     tmp_path: Path, control: dict[str, Any]
 ) -> None:
+    tools_alone = result({"supportedVersions": [REVISION], "capabilities": {"tools": {}}})
     async with (
-        scripted_http(answers(control)) as peer,
+        scripted_http(answers(control, **{"server/discover": tools_alone})) as peer,
         workspace_house(tmp_path, defaults={"p": http(peer)}) as home,
     ):
         with anyio.fail_after(50):
             await hydrate(home, [f"w{index}" for index in range(MANY)])
-        assert cost(peer) == {"server/discover": MANY, **dict.fromkeys(LISTS, MANY)}
+        assert cost(peer) == {"server/discover": MANY, "tools/list": MANY}
 
 
 @pytest.mark.spec("watch")
@@ -98,3 +102,26 @@ async def test_a_restarted_daemon_has_kept_nothing(tmp_path: Path) -> None:
             async with workspace_house(tmp_path, defaults={"p": http(peer)}) as home:
                 await home.act("list")
             assert cost(peer) == {"server/discover": count, **dict.fromkeys(LISTS, count)}
+
+
+@pytest.mark.spec("watch")
+@pytest.mark.parametrize("scope, sets", [("public", 1), ("private", 2)])
+@pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
+async def test_real_servers_are_asked_only_what_they_did_not_let_us_keep(
+    tmp_path: Path, kind: str, scope: str, sets: int
+) -> None:
+    with http_peer(PEERS / "caching_server.py", kind, scope) as url, anyio.fail_after(30):
+        defaults = {"p": http_definition("p", url)}
+        async with workspace_house(tmp_path, defaults=defaults) as home:
+            for workspace in ("a", "b", "a", "b"):
+                uri = "p:///resources/memo%3A%2F%2Fwelcome"
+                found: Any = await home.act("read", workspace, uri=uri)
+                assert found["contents"][0]["text"] == "welcome"
+            await home.act("reconnect", "a", name="p")
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            asked = (await client.get(url.replace("/mcp", "/asked"))).json()
+    assert asked == {
+        "server/discover": 3,
+        **dict.fromkeys(LISTS, sets + 1),
+        "resources/read": sets,
+    }
