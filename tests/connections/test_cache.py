@@ -1,5 +1,6 @@
 """cache.py: what is kept, where, how long and how much of it; held against a simple model."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import pytest
@@ -166,7 +167,7 @@ class CacheModel(RuleBasedStateMachine):
         super().__init__()
         self.hand = Hand()
         self.cache: Cache[int] = Cache(clock=self.hand, entries_max=100, bytes_max=4000)
-        self.open: list[tuple[Question, object]] = []
+        self.open: list[tuple[Question, AbstractContextManager[Question]]] = []
         self.answers: dict[int, tuple[Places, str, float]] = {}
         self.gone: set[int] = set()
         self.latest: dict[tuple[bytes, str, bytes], int] = {}
@@ -184,7 +185,7 @@ class CacheModel(RuleBasedStateMachine):
             return
         question, asking = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
         self.cache.keep(question, question.number, size=1, control=(ttl_ms, scope))
-        asking.__exit__(None, None, None)  # type: ignore[attr-defined] # a context manager by construction
+        asking.__exit__(None, None, None)
         if not question.is_void and ttl_ms:
             self.answers[question.number] = (question.places, scope, question.asked_at + ttl_ms / 1000)
 
@@ -222,7 +223,7 @@ class CacheModel(RuleBasedStateMachine):
     @override
     def teardown(self) -> None:
         for _, asking in self.open:
-            asking.__exit__(None, None, None)  # type: ignore[attr-defined] # a context manager by construction
+            asking.__exit__(None, None, None)
         assert self.cache._open == {}
 
 
