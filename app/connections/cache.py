@@ -149,7 +149,7 @@ class Cache(Generic[T]):
     def _supersede(self, question: Question) -> bool:
         """Return whether no later question was answered; what earlier ones answered is dropped then."""
         kept = [key for key in question.places.keys if key in self._entries]
-        if question.is_void or any(self._entries[key].number > question.number for key in kept):
+        if any(self._entries[key].number > question.number for key in kept):
             return False
         for key in kept:
             self._drop(key)

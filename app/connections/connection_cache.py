@@ -25,6 +25,8 @@ from app.core.answers import Answer, Result
 from app.core.cache_control import cache_control
 from app.core.json_value import JsonObject
 
+PATIENCE_S: Final = 15.0
+"""How long a preparation waits for a list that another one drains."""
 RESOURCES_MAX: Final = 256
 """URIs that one connection remembers to have read."""
 
@@ -35,10 +37,15 @@ class Caches:
     """What is kept of all servers' answers. One a daemon; lists and reads never crowd each other out."""
 
     def __init__(
-        self, *, clock: Clock = time.monotonic, entries_max: int = ENTRIES_MAX, bytes_max: int = BYTES_MAX
+        self,
+        *,
+        clock: Clock = time.monotonic,
+        entries_max: int = ENTRIES_MAX,
+        bytes_max: int = BYTES_MAX,
+        patience: float = PATIENCE_S,
     ) -> None:
         self.lists = Cache[Listed](clock=clock, entries_max=entries_max, bytes_max=bytes_max)
-        self.flights = ListFlights(self.lists)
+        self.flights = ListFlights(self.lists, patience=patience)
         self.reads = Cache[bytes](clock=clock, entries_max=entries_max, bytes_max=bytes_max)
         self._secret = secrets.token_bytes(32)
         self._children = count()

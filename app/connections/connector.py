@@ -61,7 +61,7 @@ class Connector:
         self._mask = mask
         self._pool = HttpPool(settings)
         self._reaper = reaper or Reaper()
-        self._caches = caches or Caches()
+        self._caches = caches or Caches(patience=settings.connect_timeout_ms / 2000)
         self._trace = trace
         self._places = anyio.Semaphore(settings.max_preparations)
         self._terms = Terms(

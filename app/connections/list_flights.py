@@ -37,8 +37,10 @@ class _Flight:
 class ListFlights:
     """Every list that is being drained. One a daemon."""
 
-    def __init__(self, cache: Cache[Listed]) -> None:
+    def __init__(self, cache: Cache[Listed], *, patience: float) -> None:
+        """Take the seconds that one asker waits for others: a server that hangs for one may serve the next."""
         self._cache = cache
+        self._patience = patience
         self._flights: dict[tuple[bytes, str], _Flight] = {}
         self._unshared: OrderedDict[tuple[bytes, str], None] = OrderedDict()
 
@@ -50,6 +52,7 @@ class ListFlights:
         Raises:
             Problem: what ``drain`` raises.
         """
+        give_up_at = anyio.current_time() + self._patience
         for _ in range(0 if is_afresh else JOINS_MAX):
             kept = self._cache.get(places)
             if kept is not None:
@@ -59,7 +62,8 @@ class ListFlights:
                 if places.shared_key in self._unshared:
                     break
                 return await self._lead(places, drain)
-            await flight.over.wait()
+            with anyio.CancelScope(deadline=give_up_at):
+                await flight.over.wait()
             if flight.shared is not None:
                 return flight.shared
             if not flight.is_given_up:

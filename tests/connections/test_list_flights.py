@@ -15,6 +15,7 @@ from app.core.cache_control import CacheControl
 from app.core.catalog import Entry
 from app.core.problem import Problem
 from app.core.problems import Internal
+from tests.support.eventually import eventually
 
 PUBLIC: CacheControl = (60_000, "public")
 PRIVATE: CacheControl = (60_000, "private")
@@ -27,9 +28,9 @@ def place(workspace: str) -> Places:
 class House:
     """Askers by name; each drain waits until it is answered."""
 
-    def __init__(self, group: TaskGroup) -> None:
+    def __init__(self, group: TaskGroup, patience: float) -> None:
         self.cache: Cache[Listed] = Cache(clock=anyio.current_time)
-        self.flights = ListFlights(self.cache)
+        self.flights = ListFlights(self.cache, patience=patience)
         self.group = group
         self.gates: dict[str, anyio.Event] = {}
         self.outcomes: dict[str, Any] = {}
@@ -73,10 +74,10 @@ class House:
 
 
 @asynccontextmanager
-async def house() -> AsyncGenerator[House]:
+async def house(patience: float = 60.0) -> AsyncGenerator[House]:
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            yield House(group)
+            yield House(group, patience)
             group.cancel_scope.cancel()
 
 
@@ -148,6 +149,18 @@ async def test_nobody_waits_for_ever_for_others_who_give_up() -> None:
             assert home.asked == names[: index + 1]
             await home.cancel(names[index])
         assert home.asked == names
+
+
+@pytest.mark.spec("watch")
+async def test_who_has_waited_long_enough_for_one_that_hangs_asks_for_itself() -> None:
+    async with house(patience=0.01) as home:
+        await home.ask("hangs", "b", "c")
+        await eventually(lambda: len(home.asked) == 3)
+        await home.answer("b")
+        await home.ask("d")
+        await home.cancel("hangs")
+        await home.answer("c", PRIVATE)
+        assert home.outcomes == {"b": "b", "c": "c", "d": "b"}
 
 
 @pytest.mark.spec("watch")
