@@ -26,6 +26,15 @@ SHARED_ENVIRONMENT = {"PLURNK_HOST_EFFECT": "allow"}
 
 SLOW = {"on": {"server/discover": [{"sleep": 3000}]}}
 
+FORM: Json = {
+    "method": "elicitation/create",
+    "params": {
+        "mode": "form",
+        "message": "Which environment?",
+        "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}},
+    },
+}
+
 
 @dataclass
 class Record:
@@ -55,6 +64,12 @@ class Record:
     def problem(self) -> Json:
         """The Problem that it ended in."""
         return {} if self.ok or not isinstance(self.body, dict) else self.body
+
+    @property
+    def interrupts(self) -> list[Json]:
+        """The questions that its last run ended with."""
+        outcome = self.events[-1].get("outcome", {}) if self.events else {}
+        return outcome.get("interrupts", [])
 
     @property
     def shown(self) -> str:
@@ -162,7 +177,7 @@ async def world_of(run: Run, daemon: Daemon, directory: Path) -> AsyncGenerator[
     host = peer.get("bind", "127.0.0.1")
     prefix = run.identity.lower()
     async with scripted_http() as second:
-        words: dict[str, Any] = {"HTTP2": second.origin}
+        words: dict[str, Any] = {"HTTP2": second.origin, "form": FORM}
         told = filled(peer, words)
         async with (
             scripted_http(answers_of(told), routes=routes_of(told), host=host, tls=secure) as first,
