@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.connections.connection_cache import Caches
 from app.connections.connector import Connector
+from app.connections.prepare import Listed
 from app.core.answers import Result
 from app.core.masking import Mask
 from app.core.problem import Problem
@@ -67,6 +69,32 @@ async def test_an_explicit_change_lists_afresh_and_others_have_what_it_got(works
         await text_of(connection)
         assert [entry.name for entry in (await home.open(peer)).catalog.tools] == ["new"]
         assert [len(peer.of(method)) for method in [*LISTS, "resources/read"]] == [2] * 5
+
+
+@pytest.mark.spec("watch")
+async def test_once_it_is_ready_a_connection_that_was_asked_for_has_what_is_kept() -> None:
+    async def drain() -> Listed:
+        raise AssertionError
+
+    async with scripted_http(answers(PUBLIC)) as peer, house() as home:
+        connection = await home.open(peer, is_explicit=True)
+        listed = await connection.cache.listed("tools/list", drain)
+        assert listed.entries == connection.catalog.tools
+
+
+@pytest.mark.spec("watch")
+async def test_no_list_of_a_child_is_kept() -> None:
+    drained: list[Listed] = []
+
+    async def drain() -> Listed:
+        drained.append(Listed(cache_control=(60_000, "public")))
+        return drained[-1]
+
+    caches = Caches()
+    child = caches.of_child()
+    for _ in range(2):
+        assert await child.listed("tools/list", drain) is drained[-1]
+    assert (len(drained), len(caches.lists)) == (2, 0)
 
 
 @pytest.mark.spec("watch")
