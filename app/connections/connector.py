@@ -14,6 +14,7 @@ from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError
 from app.connections.classify import Peer
+from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.http_pool import HttpPool
 from app.connections.judging import Judge
 from app.connections.prepare import CatalogLimits
@@ -51,6 +52,7 @@ class Connector:
         reaper: Reaper | None = None,
         trace: Trace | None = None,
         backoff: Backoff | None = None,
+        caches: Caches | None = None,
     ) -> None:
         """Take the environment that references are resolved from, and the mask that learns their values.
 
@@ -62,6 +64,7 @@ class Connector:
         self._mask = mask
         self._pool = HttpPool(settings)
         self._reaper = reaper or Reaper()
+        self._caches = caches or Caches(patience=settings.connect_timeout_ms / 2000)
         self._trace = trace
         self._places = anyio.Semaphore(settings.max_preparations)
         self._terms = Terms(
@@ -85,9 +88,15 @@ class Connector:
         async with self._place(is_explicit=target.is_explicit):
             definition = target.definition
             peer = Peer(definition.name, definition.transport)
-            opener = await self._opener(target)
+            opener, cache = await self._opener(target)
             connection = ServerConnection(
-                peer, opener, self._terms, group=group, on_change=on_change, enabled=definition.tools
+                peer,
+                opener,
+                self._terms,
+                group=group,
+                on_change=on_change,
+                enabled=definition.tools,
+                cache=cache,
             )
             await connection.prepare()
             return connection
@@ -121,8 +130,8 @@ class Connector:
         finally:
             self._places.release()
 
-    async def _opener(self, target: Target) -> OpenTransport:
-        """Return what opens the definition's transport, with every reference expanded.
+    async def _opener(self, target: Target) -> tuple[OpenTransport, ConnectionCache]:
+        """Return what opens the definition's transport, with every reference expanded, and what it may keep.
 
         Raises:
             Problem: reference-*, *-refused, definition-invalid.
@@ -135,9 +144,9 @@ class Connector:
         self._mask.add(expanded.secrets)
         match expanded:
             case StdioExpanded():
-                return self._stdio_opener(target, expanded)
+                return self._stdio_opener(target, expanded), self._caches.of_child()
             case HttpExpanded():
-                return await self._http_opener(definition.name, expanded)
+                return await self._http_opener(target, expanded)
             case _:
                 assert_never(expanded)
 
@@ -158,7 +167,10 @@ class Connector:
             trace=self._trace,
         )
 
-    async def _http_opener(self, server: str, expanded: HttpExpanded) -> OpenTransport:
+    async def _http_opener(
+        self, target: Target, expanded: HttpExpanded
+    ) -> tuple[OpenTransport, ConnectionCache]:
+        server = target.definition.name
         try:
             url = URL(expanded.url)
         except ValueError:
@@ -183,7 +195,14 @@ class Connector:
                 trace=self._trace,
             )
 
-        return open_http
+        cache = self._caches.of_http(
+            str(url),
+            headers,
+            workspace=target.workspace,
+            server=server,
+            is_explicit=target.is_explicit,
+        )
+        return open_http, cache
 
 
 def _require_supported_authorization(definition: HttpDefinition) -> None:

@@ -5,11 +5,11 @@ Works on an open transport and knows nothing of deadlines: its caller cancels it
 server/utilities/pagination, server/utilities/caching.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 from anyio import to_thread
@@ -20,6 +20,7 @@ from app.connections.judging import Judge
 from app.connections.transport import Transport
 from app.connections.wire import REVISION
 from app.core.answers import HttpRefusal, RemoteError, RequestFault, Result
+from app.core.cache_control import CacheControl, cache_control, narrowest
 from app.core.catalog import Entry, Judgement, ServerCatalog, Withheld
 from app.core.json_value import Json, JsonObject
 from app.core.listing import Page, PageError, read_page
@@ -41,7 +42,6 @@ LISTS: Final = MappingProxyType(
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 IDENTITY_MAX: Final = 1024
 """Characters that each text of a server's identity may have."""
-TTL_MAX: Final = 2**53 - 1
 LARGE_PAGE: Final = 512 * 1024
 """Bytes of a page from which it is read in a thread."""
 
@@ -61,8 +61,27 @@ class Listed:
 
     entries: tuple[Entry, ...] = ()
     withheld: tuple[Withheld, ...] = ()
-    cache_control: tuple[int, str] | None = None
-    """``(ttlMs, cacheScope)``: the shortest life and the narrower scope of its pages."""
+    cache_control: CacheControl | None = None
+    """The shortest life and the narrowest scope of its pages; None where there was no page."""
+    size: int = 0
+    """Bytes of the answers that carried it."""
+
+    @property
+    def count(self) -> int:
+        """How many entries the server listed."""
+        return len(self.entries) + len(self.withheld)
+
+
+class Lists(Protocol):
+    """Who may know a list without asking the server."""
+
+    async def listed(self, method: str, drain: Callable[[], Awaitable[Listed]]) -> Listed:
+        """Return the list, drained here or not.
+
+        Raises:
+            Problem: what ``drain`` raises.
+        """
+        ...
 
 
 class Preparation:
@@ -76,8 +95,10 @@ class Preparation:
         *,
         judge: Judge | None = None,
         enabled: Collection[str] | None = None,
+        lists: Lists | None = None,
     ) -> None:
-        """Take who judges the enabled tools; without one they are left to ``policy``."""
+        """Take who judges the enabled tools, without whom they are left to ``policy``, and who may know the lists."""
+        self._lists = lists
         self._judge = judge
         self._enabled = enabled
         self._transport = transport
@@ -131,14 +152,15 @@ class Preparation:
         )
 
     async def drain(self, method: str) -> Listed:
-        """Return one list to its end. The cursor is opaque: only null or none ends the list.
+        """Return one list to its end, asked for here. The cursor is opaque: only null or none ends the list.
 
         Raises:
             Problem: as ``run``.
         """
         entries: list[Entry] = []
         withheld: list[Withheld] = []
-        lives: list[tuple[int, str]] = []
+        lives: list[CacheControl] = []
+        size = 0
         seen: set[str] = set()
         params: JsonObject = {}
         for _ in range(PAGES_MAX):
@@ -148,10 +170,11 @@ class Preparation:
             page = await self._read(method, result, len(entries) + len(withheld))
             entries += page.entries
             withheld += page.withheld
-            lives.append(_cache_control(result.value))
+            lives.append(cache_control(result.value))
+            size += result.size
             cursor = page.next_cursor
             if cursor is None:
-                return Listed(tuple(entries), tuple(withheld), _narrowest(lives))
+                return Listed(tuple(entries), tuple(withheld), narrowest(lives), size)
             if cursor in seen:
                 raise self._invalid(
                     "cursor-repeated", f"{method} gives the same cursor again and would never end"
@@ -188,7 +211,7 @@ class Preparation:
 
         async def drain(method: str, scope: anyio.CancelScope) -> None:
             try:
-                listed[method] = await self.drain(method)
+                listed[method] = await self._listed(method)
             except Problem as problem:
                 problems.append(problem)
                 scope.cancel()
@@ -198,6 +221,25 @@ class Preparation:
                 group.start_soon(drain, method, group.cancel_scope)
         if problems:
             raise problems[0]
+        return listed
+
+    async def _listed(self, method: str) -> Listed:
+        """Return one list, counted against the limits wherever it came from.
+
+        Raises:
+            Problem: as ``run``.
+        """
+        if self._lists is None:
+            return await self.drain(method)
+        drained: list[Listed] = []
+
+        async def drain() -> Listed:
+            drained.append(await self.drain(method))
+            return drained[0]
+
+        listed = await self._lists.listed(method, drain)
+        if not drained:
+            self._count(listed.count, listed.size)
         return listed
 
     async def _page(self, method: str, params: JsonObject) -> Result | None:
@@ -235,15 +277,23 @@ class Preparation:
             page = await to_thread.run_sync(read) if result.size > LARGE_PAGE else read()
         except PageError as error:
             raise self._invalid(error.code, f"{method}: {error.detail}") from None
-        self._entries += page.count
-        self._size += result.size
+        self._count(page.count, result.size)
+        return page
+
+    def _count(self, entries: int, size: int) -> None:
+        """Take note of what was listed.
+
+        Raises:
+            CatalogInvalid: it is over a limit.
+        """
+        self._entries += entries
+        self._size += size
         if self._entries > self._limits.entries:
             limit = f"{self._limits.entries} entries (PLURNK_MAX_CATALOG_ENTRIES)"
             raise self._invalid("entries-too-many", f"its lists have more than {limit}")
         if self._size > self._limits.size:
             limit = f"{self._limits.size} bytes (PLURNK_MAX_CATALOG_BYTES)"
             raise self._invalid("catalog-too-large", f"its lists have more than {limit}")
-        return page
 
     def _invalid(self, reason: str, detail: str) -> CatalogInvalid:
         return CatalogInvalid(self._peer.server, reason, detail)
@@ -263,16 +313,3 @@ def _identity(found: JsonObject) -> dict[str, Json] | None:
         elif member != "title" or text is not None:
             return None
     return identity
-
-
-def _cache_control(value: JsonObject) -> tuple[int, str]:
-    """Return how long and for whom a page may be kept; what is malformed counts as not at all."""
-    ttl, scope = value.get("ttlMs"), value.get("cacheScope")
-    milliseconds = ttl if isinstance(ttl, int | float) and not isinstance(ttl, bool) else 0
-    return int(min(max(milliseconds, 0), TTL_MAX)), "public" if scope == "public" else "private"
-
-
-def _narrowest(lives: list[tuple[int, str]]) -> tuple[int, str]:
-    """Return the shortest life and the narrowest scope of the pages."""
-    scope = "public" if all(scope == "public" for _, scope in lives) else "private"
-    return min(ttl for ttl, _ in lives), scope

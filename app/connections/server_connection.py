@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -17,6 +18,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.judging import Judge
 from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
@@ -31,6 +33,8 @@ from app.core.problem import Problem
 from app.core.problems import Internal
 
 log = structlog.get_logger(__name__)
+
+READ = "resources/read"
 
 Slot: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
 """Gives a place among the daemon's preparations, after queueing for it."""
@@ -60,6 +64,7 @@ class ServerConnection:
         group: TaskGroup,
         on_change: Callable[["ServerConnection"], None],
         enabled: Collection[str] | None = None,
+        cache: ConnectionCache | None = None,
     ) -> None:
         """Note what ``prepare`` will need; nothing is opened yet."""
         self._peer = peer
@@ -68,6 +73,8 @@ class ServerConnection:
         self._group = group
         self._on_change = on_change
         self._enabled = enabled
+        self.cache = cache or Caches().of_child()
+        """What is kept of its answers; who hears of a change says so there."""
         self._state = ConnectionState.PREPARING
         self._problem: Problem | None = None
         self._transport: Transport | None = None
@@ -134,6 +141,10 @@ class ServerConnection:
         transport = self._transport
         if transport is None or self._state is not ConnectionState.READY:
             raise RequestNotSent(f"the connection is {self._state}")
+        if method == READ:
+            return await self.cache.read(
+                params, partial(transport.request, method, params, on_progress=on_progress)
+            )
         answer = await transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
         if isinstance(answer, RemoteError) and answer.code == HEADER_MISMATCH and input_schema is not None:
             current = await self._changed_schema(transport, params, input_schema)
@@ -150,6 +161,7 @@ class ServerConnection:
                     self._recovery.cancel()
                     await self._recovery_over.wait()
                 self._close_failure = await self._close_transport()
+                self.cache.close()
                 self._advance(ConnectionEvent.CLOSED)
         return self._close_failure
 
@@ -161,6 +173,7 @@ class ServerConnection:
         """
         awaits = "a connection"
         self._loss = None
+        self.cache.begin()
         timeout_ms = self._terms.connect_timeout_ms
         with anyio.move_on_after(timeout_ms / 1000) as deadline:
             self._transport = await self._open_transport(self._lose)
@@ -170,6 +183,7 @@ class ServerConnection:
                 self._terms.limits,
                 judge=self._terms.judge,
                 enabled=self._enabled,
+                lists=self.cache,
             )
             try:
                 self._catalog = await preparation.run()
@@ -211,11 +225,14 @@ class ServerConnection:
             is_changed = param_headers(current, arguments) != param_headers(input_schema, arguments)
         except AnnotationInvalid:
             return None
+        if is_changed:
+            self.cache.invalidate("tools")
         return current if is_changed else None
 
     def _be_ready(self) -> None:
         self._advance(ConnectionEvent.PREPARED)
         self._problem = None
+        self.cache.settle()
         self._ready_at = time.monotonic()
 
     def _lose(self, lost: Lost) -> None:
