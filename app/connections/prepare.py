@@ -7,10 +7,12 @@ server/utilities/pagination, server/utilities/caching.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 import anyio
+from anyio import to_thread
 
 from app.connections import classify
 from app.connections.classify import Peer
@@ -40,6 +42,8 @@ SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 IDENTITY_MAX: Final = 1024
 """Characters that each text of a server's identity may have."""
 TTL_MAX: Final = 2**53 - 1
+LARGE_PAGE: Final = 512 * 1024
+"""Bytes of a page from which it is read in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class Preparation:
             result = await self._page(method, params)
             if result is None:
                 return Listed()
-            page = self._read(method, result, len(entries) + len(withheld))
+            page = await self._read(method, result, len(entries) + len(withheld))
             entries += page.entries
             withheld += page.withheld
             lives.append(_cache_control(result.value))
@@ -219,14 +223,16 @@ class Preparation:
             case Result():
                 return answer
 
-    def _read(self, method: str, result: Result, first_index: int) -> Page:
+    async def _read(self, method: str, result: Result, first_index: int) -> Page:
         """Return what the page holds, counted against the limits.
 
         Raises:
             CatalogInvalid: it has no list, a cursor that is none, or is over a limit.
         """
+        read = partial(read_page, method, result.value, first_index=first_index)
         try:
-            page = read_page(method, result.value, first_index=first_index)
+            # A page of megabytes would hold up the loop for a tenth of a second.
+            page = await to_thread.run_sync(read) if result.size > LARGE_PAGE else read()
         except PageError as error:
             raise self._invalid(error.code, f"{method}: {error.detail}") from None
         self._entries += page.count

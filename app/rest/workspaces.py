@@ -14,7 +14,7 @@ from app.core.door_problems import InputMalformed
 from app.core.json_value import Json, JsonObject
 from app.core.names import parse_workspace_name
 from app.core.problem import Stage
-from app.core.problems import ParameterInvalid, ParameterRequired
+from app.core.problems import ActionRequired, ParameterInvalid, ParameterRequired
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.body import has_body, read_json
 from app.doors.endpoint import host_of
@@ -29,7 +29,12 @@ WATCH = "workspace.mcp.watch"
 
 async def act(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform the action that is the body."""
-    await _perform(scope, receive, send, await _body(scope, receive))
+    action = await _body(scope, receive)
+    if action is None:
+        raise ActionRequired("body")
+    if not isinstance(action, dict):
+        raise ParameterInvalid("body", "an action is an object with a 'kind'")
+    await _perform(scope, receive, send, action)
 
 
 async def list_servers(scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,15 +113,14 @@ async def _perform_on_server(scope: Scope, receive: Receive, send: Send, kind: s
     await _perform(scope, receive, send, {**members, "kind": kind, "name": _path(scope)["name"]})
 
 
-async def _perform(scope: Scope, receive: Receive, send: Send, action: Json) -> None:
+async def _perform(scope: Scope, receive: Receive, send: Send, action: JsonObject) -> None:
     host, principal = host_of(scope), principal_of(scope)
     name = _name(scope)
-    members = action if isinstance(action, dict) else {}
-    kind = members.get("kind")
+    kind = action.get("kind")
     observed = Observed()
     work: Work = partial(perform, host, principal, name, action, observe=observed)
     if kind == WATCH:
-        work = partial(_watched, work, members.get("seconds"), host.manager.workspace(name))
+        work = partial(_watched, work, action.get("seconds"), host.manager.workspace(name))
     await answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
 
 

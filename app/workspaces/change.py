@@ -1,8 +1,9 @@
 """THE protocol: prepare a candidate, commit it at quiescence, retire what it replaces. SPEC §lifecycle.
 
 Attach, replace, reconnect, restore and detach are this one function with different ``Change`` values. Everything that
-can refuse stands before the shield; inside it only the store can fail, and then nothing was published. Without the
-shield a client that disconnects during the write would leave the database and the memory apart.
+can refuse stands before the write; in it only the store can fail, and then nothing was published. From its turn on a
+change is committed by a task of the workspace: a client that disconnects during the write would leave the database and
+the memory apart.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -15,6 +16,7 @@ import anyio
 from app.core.attachments import AttachmentRecord
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
+from app.core.problems import ShuttingDown
 from app.core.snapshot import ServerSnapshot
 from app.ports import Connection, Source, Target
 from app.workspaces.preparations import Preparation
@@ -86,18 +88,74 @@ async def _commit(
     preparation: Preparation,
 ) -> ServerSnapshot[Connection] | None:
     """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
-    retirement, committed = anyio.Event(), None
-    async with _retired_on_error(candidate), workspace.committing(), workspace.gate(change.name).quiet():
-        workspace.require_no_drift(change)
-        successor = workspace.successor(change, candidate)
-        preparation.begin_commit()
+    commit = _Commit(workspace, change, candidate, preparation)
+    async with _retired_on_error(candidate):
+        if not workspace.owner.start(commit.run):
+            raise ShuttingDown
+    try:
+        await commit.over.wait()
+    except BaseException:
+        commit.scope.cancel()
         with anyio.CancelScope(shield=True):
-            if change.write is not None:
-                await workspace.store.apply(workspace.name, change.name, change.write.record)
-            retirement = workspace.publish(change, successor)
-            committed = workspace.snapshot.servers.get(change.name)
-    await retirement.wait()
-    return committed
+            await commit.over.wait()
+        raise
+    if commit.failure is not None:
+        raise commit.failure
+    await commit.retirement.wait()
+    return commit.committed
+
+
+class _Commit:
+    """One commit, in a task of the workspace: whoever waits for it cannot leave it half done, however it leaves.
+
+    A shield in the caller's task would keep out a cancelled scope, but not a cancellation of the task itself.
+    """
+
+    def __init__(
+        self,
+        workspace: "Workspace",
+        change: Change,
+        candidate: Connection | None,
+        preparation: Preparation,
+    ) -> None:
+        self._workspace = workspace
+        self._change = change
+        self._candidate = candidate
+        self._preparation = preparation
+        self.scope = anyio.CancelScope()
+        """Cancel it to end the commit, where it has not begun to write."""
+        self.over = anyio.Event()
+        self.failure: Exception | None = ShuttingDown()
+        """Why nothing was changed; None where it was."""
+        self.committed: ServerSnapshot[Connection] | None = None
+        self.retirement = anyio.Event()
+
+    async def run(self) -> None:
+        """Commit, or note why not."""
+        try:
+            with self.scope:
+                await self._run()
+        except Exception as failure:  # noqa: BLE001 the border of a task: its caller raises it
+            self.failure = failure
+        finally:
+            self.over.set()
+
+    async def _run(self) -> None:
+        workspace, change = self._workspace, self._change
+        async with (
+            _retired_on_error(self._candidate),
+            workspace.committing(),
+            workspace.gate(change.name).quiet(),
+        ):
+            workspace.require_no_drift(change)
+            successor = workspace.successor(change, self._candidate)
+            self._preparation.begin_commit()
+            with anyio.CancelScope(shield=True):
+                if change.write is not None:
+                    await workspace.store.apply(workspace.name, change.name, change.write.record)
+                self.retirement = workspace.publish(change, successor)
+                self.committed = workspace.snapshot.servers.get(change.name)
+                self.failure = None
 
 
 @asynccontextmanager

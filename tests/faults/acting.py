@@ -8,9 +8,9 @@ from urllib.parse import quote
 import anyio
 import httpx2
 
+from tests.faults.asking import ASKS, run_action
 from tests.faults.starting import STARTS, cycled, disarm
 from tests.faults.world import Json, Record, World, now_ms
-from tests.support.daemon import run_input
 from tests.support.scripted_http import HANG, stream
 
 ATTACHING = {"call", "call_each", "read_each", "describe", "run", "parallel_n", "repeat"}
@@ -69,22 +69,6 @@ def keep(record: Record, response: httpx2.Response) -> None:
         record.body = response.json()
     except ValueError:
         record.body = response.text
-    record.is_settled = True
-
-
-async def run_action(world: World, record: Record, workspace: str, action: Json) -> None:
-    """Do one action as an AG-UI run and keep its events and its end."""
-    began = now_ms()
-    async with world.daemon.run(run_input(world.workspace(workspace), action)) as events:
-        async for event in events:
-            record.events.append(event)
-            if event["type"] == "TOOL_CALL_END":
-                record.operation.set()
-    record.milliseconds = now_ms() - began
-    result: Json = record.events[-1].get("result") or {"ok": False, "problem": {}}
-    record.ok = result["ok"]
-    record.body = result["result"] if record.ok else result["problem"]
-    record.status = record.body.get("status", 0)
     record.is_settled = True
 
 
@@ -160,13 +144,6 @@ async def awaited(world: World, step: Json) -> None:
     with anyio.move_on_after(10):
         while not call.is_settled:
             await anyio.sleep(0.01)
-
-
-async def ran(world: World, step: Json) -> None:
-    assert step["run"] == "calls p.echo"
-    record = world.begin("run")
-    action = {"kind": "workspace.mcp.call", "server": "p", "tool": "echo", "arguments": {}}
-    await run_action(world, record, "w1", action)
 
 
 async def waited(_world: World, step: Json) -> None:
@@ -272,7 +249,6 @@ STEPS: dict[str, Step] = {
     "prompt": prompted,
     "cancel": cancelled,
     "await_": awaited,
-    "run": ran,
     "wait": waited,
     "parallel": parallel,
     "parallel_n": parallel_many,
@@ -281,5 +257,6 @@ STEPS: dict[str, Step] = {
     "notify_probe": probed,
     "open_sse": opened,
     "health": looked_at,
+    **ASKS,
     **STARTS,
 }

@@ -196,10 +196,32 @@ def first_event(world: World, told: Json) -> Faults:
 
 
 def interactions(world: World, told: Json) -> Faults:
-    ends = [record.events[-1].get("outcome", {}) for record in world.records if record.events]
-    found = sum(len(end.get("interrupts", ())) for end in ends)
+    found = sum(len(record.interrupts) for record in world.records)
     if found != told["interactions"]:
         yield f"found {found}"
+
+
+def interrupts(world: World, told: Json) -> Faults:
+    """What waits is told again, id for id, to a run that asks for nothing, and shown in the state."""
+    record, [asking, between] = world.of("interrupts")[-1], world.of("run")
+    asked = asking.interrupts
+    shown = [event["snapshot"]["plurnk"] for event in record.events if event["type"] == "STATE_SNAPSHOT"]
+    ids = {each["id"] for each in record.interrupts}
+    if len(ids) != told["interrupts"] or ids != {each["id"] for each in asked}:
+        yield f"{asked} were asked, {record.interrupts} wait: {record.shown[:400]}"
+    if ids != shown[-1]["interactions"].keys():
+        yield f"the state shows {shown[-1]['interactions']}"
+    if not between.ok:
+        yield f"the run between is {between.shown[:300]}"
+
+
+def rounds_max(world: World, told: Json) -> Faults:
+    """The call was asked more than once, each time anew, and not more often than this."""
+    [record] = world.of("call")
+    ends = [event.get("outcome", {}) for event in record.events if event["type"] == "RUN_FINISHED"]
+    asked = [each["id"] for end in ends for each in end.get("interrupts", ())]
+    if not 1 < len(asked) <= told["rounds_max"] or len(set(asked)) != len(asked) or record.interrupts:
+        yield f"asked {len(asked)} times, {len(set(asked))} of them anew; {len(record.interrupts)} wait"
 
 
 def attached_tools(world: World, told: Json) -> Faults:
@@ -286,6 +308,8 @@ JUDGES: dict[str, Callable[[World, Json], Faults]] = {
     "no_event_after_terminal": lambda world, _told: terminal_events(world, {"terminal_events": 1}),
     "first_event": first_event,
     "interactions": interactions,
+    "interrupts": interrupts,
+    "rounds_max": rounds_max,
     "tools": attached_tools,
     "named": withheld_named,
     "no_crash": no_crash,

@@ -1,6 +1,7 @@
 """What the cases expect of peers and their processes. SPEC §connection."""
 
 import base64
+import json
 from typing import Any
 
 from tests.faults.eventual import Faults, Trace, becomes, many
@@ -182,6 +183,30 @@ async def peer_read(world: World, told: Json) -> Faults:
         yield f"{found}"
 
 
+def _requests(world: World, reference: str) -> list[Json]:
+    """Return the messages that ``tools/call`` or ``tools/call#2`` names."""
+    method, _, number = reference.partition("#")
+    found = [message for message in world.messages if message["method"] == method]
+    assert len(found) >= int(number or 1), f"{len(found)} {method} came"
+    return [found[int(number) - 1]] if number else found
+
+
+async def peer_param(world: World, told: Json) -> Faults:
+    """A parameter came as it is told, to the letter; what is told as null was absent."""
+    reference, name, value = told["peer_param"]
+    for message in _requests(world, reference):
+        wanted = {} if value is None else {name: value}
+        found = {key: each for key, each in message["params"].items() if key == name}
+        if json.dumps(found, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+            yield f"{str(found)[:300]}"
+
+
+async def new_id(world: World, _told: Json) -> Faults:
+    found = [message["id"] for message in _requests(world, "tools/call")]
+    if len(found) < 2 or len(set(found)) != len(found):
+        yield f"ids are {found}"
+
+
 PEERS: dict[str, Trace] = {
     "alive_children": alive_children,
     "alive_descendants": alive_descendants,
@@ -207,4 +232,6 @@ PEERS: dict[str, Trace] = {
     "header_ascii": header_ascii,
     "peer_called": peer_called,
     "peer_read": peer_read,
+    "peer_param": peer_param,
+    "new_id": new_id,
 }

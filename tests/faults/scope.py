@@ -6,7 +6,6 @@ Whoever builds one of these sections deletes its lines here, and the cases run.
 from typing import Any
 
 OAUTH = "OAuth is not there yet (SPEC §status)"
-UNANSWERED = "the runner cannot answer a question yet"
 WATCH = "subscriptions are not there yet (SPEC §status)"
 
 NOT_YET: dict[str, str] = {
@@ -36,9 +35,6 @@ NOT_YET: dict[str, str] = {
     "O13-g2": OAUTH,
     "E2-g1": OAUTH,
     "T1-g2": OAUTH,
-    "L5-g1": UNANSWERED,
-    "L5-g2": UNANSWERED,
-    "A2-g1": UNANSWERED,
     "C7-g2": WATCH,
     "L7-g1": WATCH,
     "L7-g2": WATCH,
@@ -92,4 +88,17 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "S5-g3": [{"problem_by_field": "command or cwd"}],
     "H3-g1": [{"peer_rpc_lacks": "notifications/cancelled"}],
     "P4-g1": [{"problem_on": ["detach", "attach#2"], "status": 503, "type": "store-unavailable"}],
+    "L5-g1": [
+        {"peer_param": ["tools/call", "name", "echo"]},
+        {"peer_param": ["tools/call", "arguments", {"x": 1}]},
+        {
+            "peer_param": [
+                "tools/call#2",
+                "inputResponses",
+                {"q1": {"action": "accept", "content": {"n": "v"}}},
+            ]
+        },
+        {"peer_rpc_count": {"tools/call": 2}},
+    ],
+    "L5-g2": [{"problem_on": "call", "status": 502, "type": "input-rounds-exceeded"}],
 }

@@ -26,6 +26,15 @@ SHARED_ENVIRONMENT = {"PLURNK_HOST_EFFECT": "allow"}
 
 SLOW = {"on": {"server/discover": [{"sleep": 3000}]}}
 
+FORM: Json = {
+    "method": "elicitation/create",
+    "params": {
+        "mode": "form",
+        "message": "Which environment?",
+        "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}},
+    },
+}
+
 
 @dataclass
 class Record:
@@ -55,6 +64,12 @@ class Record:
     def problem(self) -> Json:
         """The Problem that it ended in."""
         return {} if self.ok or not isinstance(self.body, dict) else self.body
+
+    @property
+    def interrupts(self) -> list[Json]:
+        """The questions that its last run ended with."""
+        outcome = self.events[-1].get("outcome", {}) if self.events else {}
+        return outcome.get("interrupts", [])
 
     @property
     def shown(self) -> str:
@@ -99,8 +114,10 @@ class World:
 
     @property
     def log(self) -> str:
-        """What the daemon wrote since this run began."""
-        return self.daemon.log[self.log_from :]
+        """What the daemon wrote since this run began, without the lines about workspaces of other runs."""
+        lines = self.daemon.log[self.log_from :].splitlines(keepends=True)
+        ours = f"workspace={self.prefix}-"
+        return "".join(line for line in lines if "workspace=" not in line or ours in line)
 
     def begin(self, kind: str, label: str = "") -> Record:
         """Return the record of a new step."""
@@ -162,7 +179,7 @@ async def world_of(run: Run, daemon: Daemon, directory: Path) -> AsyncGenerator[
     host = peer.get("bind", "127.0.0.1")
     prefix = run.identity.lower()
     async with scripted_http() as second:
-        words: dict[str, Any] = {"HTTP2": second.origin}
+        words: dict[str, Any] = {"HTTP2": second.origin, "form": FORM}
         told = filled(peer, words)
         async with (
             scripted_http(answers_of(told), routes=routes_of(told), host=host, tls=secure) as first,

@@ -65,6 +65,14 @@ async def test_a_problem_is_problem_json_with_its_status(
     assert answer.json()["type"] == f"https://problems.plurnk.dev/mcp/{stage}/{code}"
 
 
+@pytest.mark.spec("problems")
+async def test_what_is_no_action_is_named_as_the_body() -> None:
+    async with doors_house() as doors:
+        answers = [await _null(doors), await doors.act([])]
+    assert [answer.json()["field"] for answer in answers] == ["body", "body"]
+    assert not any("forwardedProps" in answer.text for answer in answers)
+
+
 async def _null(doors: DoorsHouse) -> httpx2.Response:
     async with doors.client() as client:
         return await client.post(
