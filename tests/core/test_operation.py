@@ -37,6 +37,7 @@ from app.core.operation import (
 from app.core.operation_problems import ResourceNotFound, ToolResultInvalid
 from app.core.problem import Outcome
 from app.core.proposals import proposal
+from tests.support.deferring import handle
 from tests.support.eliciting import asks, form
 
 S, E = OperationState, OperationEvent
@@ -146,7 +147,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
     ("answer", "facts"),
     [
         (Result({"resultType": "input_required", "requestState": "s"}, 9), INVALID),
-        (Result({"resultType": "task", "taskId": "t"}, 9), INVALID),
+        (Result(handle(), 9), INVALID),
         (Result({"resultType": None}, 9), INVALID),
         (Result({"resultType": ["complete"]}, 9), INVALID),
         (

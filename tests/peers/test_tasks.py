@@ -104,6 +104,7 @@ async def test_a_task_of_a_real_server_stops_when_nobody_wants_it(
         "tool": "hold",
         "arguments": {"gate": str(gate)},
     }
+    event: dict[str, Any] = {}
     async with daemon.run(run_input(workspace, action)) as events:
         async for event in events:
             if event["type"] == "TOOL_CALL_START":
