@@ -1,7 +1,11 @@
-"""From a prepared connection to the snapshot of its server: policy, then one value. SPEC §policy, §prepare."""
+"""From a connection to the snapshot of its server: policy, then one value. SPEC §policy, §prepare, §watch."""
 
+from dataclasses import replace
+
+from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.policy import admit
+from app.core.problem import Problem
 from app.core.snapshot import Published, ServerSnapshot, ServerState
 from app.ports import Connection, Source
 from app.settings import Settings
@@ -31,5 +35,30 @@ def published_server(
             catalog=connection.catalog,
             registry=admitted.registry,
             withheld=admitted.withheld,
+            is_live=connection.is_live,
         ),
     )
+
+
+def reported(
+    server: ServerSnapshot[Connection], connection: Connection, settings: Settings
+) -> ServerSnapshot[Connection]:
+    """Return what a published server is now that its connection reports; pure but for reading that.
+
+    A connection that is well keeps serving what was published where its newest catalog breaks policy or could not be
+    had, and says so.
+    """
+    if server.definition is None or server.published is None:
+        return server
+    if connection.state is not ConnectionState.READY:
+        return replace(server, state=ServerState.UNAVAILABLE, problem=connection.problem)
+    published = server.published
+    if published.is_live is not connection.is_live:
+        published = replace(published, is_live=connection.is_live)
+    connected = replace(server, state=ServerState.CONNECTED, published=published, problem=connection.problem)
+    if connection.catalog is server.published.catalog or connection.problem is not None:
+        return connected
+    try:
+        return published_server(connection, server.definition, server.source, settings)
+    except Problem as problem:
+        return replace(connected, problem=problem)

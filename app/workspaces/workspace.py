@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
-from app.core.problem import Problem, Stage
+from app.core.problem import Stage
 from app.core.problems import (
     ServerChanged,
     ServerExists,
@@ -25,7 +25,7 @@ from app.core.problems import (
     ShuttingDown,
     TooMany,
 )
-from app.core.snapshot import ServerSnapshot, ServerState, WorkspaceSnapshot
+from app.core.snapshot import ServerSnapshot, WorkspaceSnapshot
 from app.core.summary import live_entry
 from app.ports import Connection, Connector, Store, Target
 from app.settings import Settings
@@ -34,7 +34,7 @@ from app.workspaces.effective_set import EffectiveSet
 from app.workspaces.hydration import Hydration
 from app.workspaces.live_state import LiveState
 from app.workspaces.preparations import Preparations
-from app.workspaces.publication import published_server
+from app.workspaces.publication import published_server, reported
 from app.workspaces.quiescence import Gate
 
 log = structlog.get_logger("plurnk.workspace")
@@ -275,11 +275,13 @@ class Workspace:
             self.snapshot = self.snapshot.without_server(name)
             self.state.drop("servers", name)
         else:
+            server = self._caught_up(server)
             self.snapshot = self.snapshot.with_server(server)
             self.state.put("servers", name, live_entry(server))
 
     def show_all(self, servers: Mapping[str, ServerSnapshot[Connection]]) -> None:
         """Publish a whole snapshot by one assignment."""
+        servers = {name: self._caught_up(server) for name, server in servers.items()}
         gone = self.snapshot.servers.keys() - servers.keys()
         self.snapshot = WorkspaceSnapshot(MappingProxyType(dict(servers)))
         with self.state.one_change():
@@ -314,33 +316,17 @@ class Workspace:
         server = self.snapshot.servers.get(connection.server)
         if server is None or server.published is None or server.published.connection is not connection:
             return
-        self.show(server.name, self._reported(server, connection))
-
-    def _reported(
-        self, server: ServerSnapshot[Connection], connection: Connection
-    ) -> ServerSnapshot[Connection]:
-        if server.definition is None or connection.state is not ConnectionState.READY:
-            return ServerSnapshot(
-                name=server.name,
-                source=server.source,
-                state=ServerState.UNAVAILABLE,
-                definition=server.definition,
-                published=server.published,
-                problem=connection.problem,
-            )
-        try:
-            return published_server(connection, server.definition, server.source, self.settings)
-        except Problem as problem:
-            # The connection is well, its newest catalog breaks policy: the old one stays and says so.
+        self.show(server.name, server)
+        problem = self.snapshot.servers[server.name].problem
+        if problem is not None and connection.state is ConnectionState.READY:
+            # The connection is well, its newest catalog was not taken: the old one stays and says so.
             log.warning("catalog-refused", workspace=self.name, server=server.name, code=problem.code)
-            return ServerSnapshot(
-                name=server.name,
-                source=server.source,
-                state=ServerState.CONNECTED,
-                definition=server.definition,
-                published=server.published,
-                problem=problem,
-            )
+
+    def _caught_up(self, server: ServerSnapshot[Connection]) -> ServerSnapshot[Connection]:
+        """Return the server as its connection is at this moment, which may have reported while nobody heard it."""
+        if server.published is None:
+            return server
+        return reported(server, server.published.connection, self.settings)
 
     # Idleness
 

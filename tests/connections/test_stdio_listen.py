@@ -8,13 +8,19 @@ from typing import Any
 import anyio
 import pytest
 
+from app.connections.classify import Peer
+from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
+from app.connections.recovery import Backoff
+from app.connections.server_connection import ServerConnection, Terms
 from app.connections.stdio import StdioTransport
 from app.connections.subscription_filter import Acknowledged, Filter, ListChanged, News
+from app.connections.subscriptions import WatchTerms
 from app.core.answers import Answer, AnswerLost, AnswerMalformed, RemoteError, RequestNotSent, Result
+from tests.support.children import SCRIPTED_STDIO
 from tests.support.eventually import eventually
 from tests.support.mcp_schema import faults
-from tests.support.stdio_transports import OK, QUICK, Losses, opened, sent
+from tests.support.stdio_transports import OK, QUICK, Losses, opened, opener, sent
 from tests.support.subscriptions import ACKNOWLEDGED, notification
 
 pytestmark = [pytest.mark.spec("watch"), pytest.mark.anyio]
@@ -138,8 +144,7 @@ async def test_cancelling_a_stream_sends_exactly_one_notification_and_late_news_
         assert stream.news == [Acknowledged(TOOLS)]
         assert transport.diagnostics.ignored_notifications == 1
         assert transport.diagnostics.foreign_responses == 1
-    methods = [each["method"] for each in sent(tmp_path / "log")]
-    assert methods == ["subscriptions/listen", "notifications/cancelled", "say"]
+    assert methods(tmp_path) == ["subscriptions/listen", "notifications/cancelled", "say"]
     assert sent(tmp_path / "log")[1]["params"]["requestId"] == 1
 
 
@@ -183,3 +188,50 @@ async def test_an_observer_that_fails_is_heard_by_its_stream_alone(reaper: Reape
         with pytest.raises(RuntimeError):
             await transport.listen(TOOLS, fail)
         assert isinstance(await transport.request("say", {}), Result)
+
+
+@pytest.mark.spec("shutdown")
+async def test_a_connection_replaces_its_stream_with_one_cancellation_and_retires_it_with_none(
+    reaper: Reaper, tmp_path: Path
+) -> None:
+    capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+    found = {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
+    everything = notification(ACKNOWLEDGED, notifications={**BOTH, "resourceSubscriptions": ["a:"]})
+    script = {
+        "log": str(tmp_path / "log"),
+        "on": {
+            "server/discover": [{"result": found}],
+            "tools/list": [{"result": {"tools": []}}],
+            "resources/list": [{"result": {"resources": []}}],
+            "resources/templates/list": [{"result": {"resourceTemplates": []}}],
+            "subscriptions/listen": [said(everything)],
+        },
+    }
+    terms = Terms(5000, CatalogLimits(10, 1000), anyio.Lock, Backoff(), WatchTerms(settling=0.0))
+    start = opener(reaper, str(SCRIPTED_STDIO), json.dumps(script))
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            connection = ServerConnection(
+                Peer("p", "stdio"), start, terms, group=group, on_change=lambda _: None
+            )
+            await connection.prepare()
+            connection.watch.set_resources(["a:"])
+            await eventually(lambda: connection.watch.granted.resources)
+            await eventually(lambda: methods(tmp_path)[-1] == "notifications/cancelled")
+            assert await connection.retire() is None
+    assert sorted(methods(tmp_path)) == [
+        "notifications/cancelled",
+        "resources/list",
+        "resources/templates/list",
+        "server/discover",
+        "subscriptions/listen",
+        "subscriptions/listen",
+        "tools/list",
+    ]
+    cancelled = next(each for each in sent(tmp_path / "log") if each["method"] == "notifications/cancelled")
+    assert cancelled["params"]["requestId"] == 2
+    assert methods(tmp_path)[:2] == ["server/discover", "subscriptions/listen"]
+
+
+def methods(tmp_path: Path) -> list[str]:
+    return [each["method"] for each in sent(tmp_path / "log")]
