@@ -42,10 +42,12 @@ def _serve() -> None:
 
 
 def _check() -> None:
-    """Check the environment the daemon would start with; list every fault at once."""
+    """Check the configuration and list every fault at once."""
     configuration = _configuration()
-    servers = len(configuration.defaults)
-    sys.stdout.write(f"The configuration is good: {servers} service default(s).\n")
+    local = Path.cwd() / ".env"
+    layers = f"{local} and the environment" if local.is_file() else f"the environment, there is no {local}"
+    names = ", ".join(sorted(configuration.defaults)) or "none"
+    sys.stdout.write(f"The configuration is good.\nRead: {layers}.\nService defaults: {names}.\n")
 
 
 def _migrate() -> None:

@@ -10,6 +10,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import orjson
 
 _PRIVATE_FILE = stat.S_IRUSR | stat.S_IWUSR
 _SMALL_FILE = 64 * 1024
+LOCK_TRIES = 3
+LOCK_PAUSE_S = 0.05
 _OURS = frozenset({"plurnk.db", "token", "daemon.json", "lock", "children"})
 
 
@@ -224,7 +227,7 @@ class Home:
                 self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE
             )
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(descriptor)
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
             except BlockingIOError:
@@ -264,6 +267,19 @@ def _expanded(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError:
         raise HomeRefused("There is no home directory to use. Name a directory in PLURNK_HOME.") from None
+
+
+def _lock(descriptor: int) -> None:
+    """Take the lock; one that a command looks at for a moment is waited for.
+
+    Raises:
+        BlockingIOError: somebody else holds it.
+    """
+    for _ in range(LOCK_TRIES - 1):
+        with suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(LOCK_PAUSE_S)
+    return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _write_fresh(file: Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """Structured logs: one line an event, every secret masked, ours and the libraries' alike. SPEC §observe."""
 
+import asyncio
 import logging
 import sys
 from collections.abc import Callable
@@ -25,11 +26,7 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
     last: list[Processor] = (
         [structlog.processors.format_exc_info, _render_json]
         if settings.log_format == "json"
-        else [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
-        ]
+        else [_console()]
     )
 
     def masked(_logger: Any, _method: str, line: Any) -> str:
@@ -48,7 +45,13 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, masked],
         )
     )
+    handler.addFilter(_is_no_cancellation)
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Return whether a library's record is about more than a request that the shutdown cut off."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def _render_json(_logger: Any, _method: str, event: EventDict) -> str:

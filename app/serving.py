@@ -15,6 +15,7 @@ from typing_extensions import override
 from app import logs
 from app.configuration import Configuration
 from app.core.masking import Mask
+from app.doors.http_protocol import HttpProtocol
 from app.home import Home, HomeRefused
 from app.main import Daemon, running_daemon
 from app.settings import Settings
@@ -92,6 +93,7 @@ async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home) -> Non
 def _uvicorn_config(daemon: Daemon) -> uvicorn.Config:
     return uvicorn.Config(
         daemon.app,
+        http=HttpProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",

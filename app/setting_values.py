@@ -23,7 +23,7 @@ _HOST_HEADER = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|(?:\*\.)?[A-Za-z0-9._-]+
 _ORIGIN = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII
 )
-_BEARER_TOKEN = re.compile(r"[\x21-\x7e]+")
+_BEARER_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
 
 AN_ARRAY = 'must be a JSON array of strings, such as ["a", "b"]'
 Check: TypeAlias = Callable[[str], str | None]
@@ -93,7 +93,7 @@ def _origin_fault(text: str) -> str | None:
 
 def _token_fault(text: str) -> str | None:
     if not _BEARER_TOKEN.fullmatch(text):
-        return "must be printable ASCII without blanks, because it travels in a header"
+        return "must consist of letters, digits and -._~+/ (RFC 6750)"
     if text != "none" and text.lower() == "none":
         return "must be 'none' in lower case, or a token"
     return None

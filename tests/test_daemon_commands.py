@@ -16,7 +16,7 @@ def run(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
         cwd=tmp_path,
-        env={**inherited, "PLURNK_HOME": str(tmp_path / "home"), **environment},
+        env={**inherited, "PLURNK_HOME": str(tmp_path / "home"), "PLURNK_PORT": "0", **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -54,8 +54,19 @@ def test_check_says_that_a_configuration_is_good_and_opens_nothing(tmp_path: Pat
     (tmp_path / ".env").write_text("PLURNK_MCP_docs=https://docs.example/mcp\n")
     ended = run(tmp_path, "check")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == "The configuration is good: 1 service default(s).\n"
-    assert not (tmp_path / "home").exists()
+    local = tmp_path / ".env"
+    assert ended.stdout.splitlines() == [
+        "The configuration is good.",
+        f"Read: {local} and the environment.",
+        "Service defaults: docs.",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
+    local.unlink()
+    ended = run(tmp_path, "check")
+    assert ended.stdout.splitlines()[1:] == [
+        f"Read: the environment, there is no {local}.",
+        "Service defaults: none.",
+    ]
 
 
 @pytest.mark.spec("settings")

@@ -1,5 +1,6 @@
 """The daemon's directory: whose it is, who holds it, what it keeps. SPEC §state."""
 
+import fcntl
 import os
 import signal
 import stat
@@ -150,6 +151,22 @@ def test_a_second_daemon_on_the_same_home_is_told_who_holds_it(home: Home) -> No
     assert f"(pid {os.getpid()}) runs in {home.path}" in str(refused.value)
     with home.held():
         pass
+
+
+@pytest.mark.spec("state")
+def test_a_command_that_looks_at_the_lock_does_not_keep_a_daemon_from_starting(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.ensure()
+    with home.lock.open("w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+
+        def looked(_seconds: float) -> None:
+            fcntl.flock(looking, fcntl.LOCK_UN)
+
+        monkeypatch.setattr("time.sleep", looked)
+        with home.held():
+            pass
 
 
 @pytest.mark.spec("state")

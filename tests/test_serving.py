@@ -1,6 +1,7 @@
 """``serve`` as a process: how it starts, refuses to, and ends."""
 
 import json
+import os
 import signal
 import socket
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.daemon import Daemon, DaemonEndedError
 from tests.support.peers.programs import scripted_definition, stdio_definition
-from tests.support.processes import children, peers_of, until_gone
+from tests.support.processes import children, command_lines, is_alive, peers_of, until_gone
 
 SCRIPTED_STDIO = Path(__file__).parent / "support" / "scripted_stdio.py"
 
@@ -85,6 +86,57 @@ async def test_a_second_signal_ends_it_at_once_and_leaves_no_child(tmp_path: Pat
         await until_gone(family)
     finally:
         daemon.close()
+
+
+@pytest.mark.spec("shutdown")
+async def test_a_shutdown_beyond_its_time_leaves_the_rest_to_the_reaper_and_exits_0(tmp_path: Path) -> None:
+    discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+    # A child that is deaf to all but SIGKILL takes longer to close than this shutdown may last.
+    script = {"deaf": ["EOF", "TERM"], "on": {"server/discover": [{"result": discovered}]}}
+    daemon = Daemon(tmp_path, {"PLURNK_SHUTDOWN_TIMEOUT": "1500"})
+    await daemon.start()
+    try:
+        await daemon.attach("w", stdio_definition("p", SCRIPTED_STDIO, json.dumps(script)))
+        family = children(daemon.pid)
+        assert await daemon.stop() == 0
+        assert "shutdown-timeout" in daemon.log
+        await until_gone(family)
+    finally:
+        daemon.close()
+
+
+@pytest.mark.spec("connection")
+async def test_what_outlived_daemon_and_reaper_is_ended_at_the_next_start(tmp_path: Path) -> None:
+    discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+    script = {"deaf": ["EOF"], "on": {"server/discover": [{"result": discovered}]}}
+    daemon = Daemon(tmp_path)
+    await daemon.start()
+    try:
+        await daemon.attach("w", stdio_definition("p", SCRIPTED_STDIO, json.dumps(script)))
+        family = command_lines(children(daemon.pid))
+        (reaper,) = (pid for pid, line in family.items() if "reaper_process" in line)
+        (survivor,) = (pid for pid, line in family.items() if SCRIPTED_STDIO.name in line)
+        os.kill(daemon.pid, signal.SIGSTOP)  # it would replace the reaper
+        os.kill(reaper, signal.SIGKILL)
+        assert await daemon.stop(signal.SIGKILL) == -signal.SIGKILL
+        assert is_alive(survivor)
+        await daemon.start()
+        await until_gone({survivor})
+    finally:
+        daemon.close()
+
+
+@pytest.mark.spec("settings", "state")
+async def test_the_database_is_where_the_setting_says(tmp_path: Path) -> None:
+    database = tmp_path / "elsewhere.db"
+    daemon = Daemon(tmp_path, {"PLURNK_DATABASE_URL": f"sqlite+aiosqlite:///{database}"})
+    await daemon.start()
+    try:
+        await daemon.attach("w", scripted_definition("p"))
+    finally:
+        assert await daemon.stop() == 0
+    assert database.exists()
+    assert not (daemon.home / "plurnk.db").exists()
 
 
 @pytest.mark.spec("agui")

@@ -65,6 +65,7 @@ BAD: list[tuple[Any, str]] = [
     (values.BindAddress, "http://h"),
     (values.BindAddress, "h:80"),
     (values.Token, "a b"),
+    (values.Token, "a!c"),
     (values.Token, "ü"),
     (values.Token, "a\n"),
     (values.Token, "None"),

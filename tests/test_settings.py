@@ -56,7 +56,7 @@ def test_every_faulty_variable_has_a_line_without_its_value() -> None:
         }
     ) == [
         "PLURNK_PORT: must be at most 65535",
-        "PLURNK_TOKEN: must be printable ASCII without blanks, because it travels in a header",
+        "PLURNK_TOKEN: must consist of letters, digits and -._~+/ (RFC 6750)",
         "PLURNK_LOG_FORMAT: must be 'console' or 'json'",
         "PLURNK_ALLOWED_ORIGINS: /1: must be an origin such as https://app.example.com",
         'PLURNK_REFERENCES: must be a JSON array of strings, such as ["a", "b"]',

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from app.core.events import Interrupt, RunEvent
 from app.core.json_value import JsonObject
@@ -58,10 +59,24 @@ class Interrupted:
 ActionOutcome: TypeAlias = Done | Interrupted
 
 
+UNKNOWN_MAX = 20
+"""Unknown members of one object that are judged: each costs far more to report than to send."""
+
+
 class Params(BaseModel):
     """Parameters of an action: a closed object that converts nothing. Fields carry their wire names."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, given: Any) -> Any:
+        """Return the known members and the first few of the others, which refuse the object as well as all would."""
+        fields = cls.model_fields
+        if not isinstance(given, dict) or len(given := cast("dict[str, Any]", given)) <= len(fields):
+            return given
+        unknown = islice((name for name in given if name not in fields), UNKNOWN_MAX)
+        return {name: given[name] for name in (*(each for each in fields if each in given), *unknown)}
 
 
 class NoParams(Params):

@@ -3,9 +3,9 @@
 MCP 2026-07-28 server/utilities/completion.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from app.actions.action import Action, ActionOutcome, Params, Run
 from app.actions.operation_outcome import action_outcome
@@ -37,10 +37,17 @@ class Argument(Params):
     value: str
 
 
+def _first_fault(given: Any) -> Any:
+    """Return the first member that is no text alone, where there is one: a report of all of them is costly."""
+    members = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    wrong = next((name for name, value in members.items() if not isinstance(value, str)), None)
+    return given if wrong is None else {wrong: members[wrong]}
+
+
 class Context(Params):
     """What was chosen before."""
 
-    arguments: dict[str, str] | None = None
+    arguments: Annotated[dict[str, str], BeforeValidator(_first_fault)] | None = None
 
 
 class CompleteParams(Params):

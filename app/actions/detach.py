@@ -16,6 +16,11 @@ class NameParams(Params):
 async def _run(run: Run, params: NameParams) -> ActionOutcome:
     name, workspace = parse_server_name(params.name), run.workspace
     await workspace.ready()
+    if name not in workspace.effective.servers and not workspace.preparations.cancel(name):
+        # An attach that has begun to commit completes; then there is something to detach.
+        await workspace.commits_done()
+        if name not in workspace.effective.servers:
+            raise ServerNotFound(name)
     if name in workspace.effective.servers:
         change = Change(
             name=name,
@@ -26,8 +31,6 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
         )
         await change_server(workspace, change, run.observe)
         workspace.preparations.cancel(name)
-    elif not workspace.preparations.cancel(name):
-        raise ServerNotFound(name)
     return Done({"status": 200, "name": name, "detached": True})
 
 

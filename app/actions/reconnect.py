@@ -15,7 +15,7 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
     if effective is None:
         raise ServerNotFound(name)
     if effective.problem is not None:
-        raise effective.problem
+        raise effective.problem.again()
     change = Change(
         name=name,
         definition=effective.definition,

@@ -25,12 +25,9 @@ def waiting_on_thread(board: Board, thread_id: str) -> tuple[Interrupt, ...]:
 
 
 def resumed_kind(board: Board, entries: Sequence[ResumeEntry]) -> str:
-    """Return the kind of action that the answers are for; a call where it is not open any more."""
-    answered = {entry.interrupt_id for entry in entries}
-    for interrupt in board.open_interrupts():
-        if interrupt.id in answered:
-            return board.result_of(interrupt.operation).kind
-    return CALL
+    """Return the kind of action that the answers are for; a call where nobody knows any more."""
+    kinds = (board.kind_of(entry.interrupt_id) for entry in entries)
+    return next((kind for kind in kinds if kind is not None), CALL)
 
 
 def is_unconsumed(problem: Problem) -> bool:

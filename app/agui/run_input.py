@@ -6,12 +6,12 @@ nothing) and dropped.
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import structlog
+from ag_ui.core import Context, RunAgentInput, Tool
 from ag_ui.core import ResumeEntry as WireResumeEntry
-from ag_ui.core import RunAgentInput
-from pydantic import ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
@@ -22,6 +22,15 @@ log = structlog.get_logger("plurnk.agui")
 FAULTS_MAX = 20
 """Faults that one Problem names."""
 NAMES_MAX = 10
+ID_MAX = 1024
+"""Characters of a thread's or run's id. It comes back in every run's events, and in the state that all clients
+of the workspace are sent, so it must not fill them."""
+
+_LISTS: dict[str, TypeAdapter[Any]] = {
+    "tools": TypeAdapter(Annotated[list[Tool], FailFast()]),
+    "context": TypeAdapter(Annotated[list[Context], FailFast()]),
+    "resume": TypeAdapter(Annotated[list[WireResumeEntry], FailFast()]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +53,12 @@ def parse_run_input(body: Json) -> RunInput:
     """Return what the run was asked for; members that the protocol does not know are dropped with a warning.
 
     Raises:
-        InputMalformed: a member that the protocol knows is missing or of the wrong type.
+        InputMalformed: a member that the protocol knows is missing, of the wrong type, or an id too long.
     """
     if not isinstance(body, dict):
         raise InputMalformed([("", "a RunAgentInput is an object")])
     given = _judged(body)
+    _require_short_ids(given)
     props = cast("Json", given.forwarded_props)
     plurnk = props.get("plurnk") if isinstance(props, dict) else None
     ours: JsonObject = plurnk if isinstance(plurnk, dict) else {}
@@ -68,7 +78,7 @@ def _judged(body: JsonObject) -> RunAgentInput:
     if isinstance(body.get("messages"), list):
         body = {**body, "messages": []}
     try:
-        given = RunAgentInput.model_validate(body)
+        given = RunAgentInput.model_validate({**body, **_lists(body)})
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]
         raise InputMalformed([(_pointer(fault["loc"]), fault["msg"].lower()) for fault in faults]) from None
@@ -76,6 +86,34 @@ def _judged(body: JsonObject) -> RunAgentInput:
         names = [*given.model_extra][:NAMES_MAX]
         log.warning("run-input-members-ignored", members=[name[:64] for name in names])
     return given
+
+
+def _lists(body: JsonObject) -> dict[str, Any]:
+    """Return the lists, judged where they are right, else cut off after the first faults.
+
+    Of a million faulty members all would be reported, which takes seconds.
+    """
+    lists: dict[str, Any] = {}
+    for name, adapter in _LISTS.items():
+        given = body.get(name)
+        if isinstance(given, list):
+            try:
+                lists[name] = adapter.validate_python(given)
+            except ValidationError as error:
+                first = cast("int", error.errors(include_url=False, include_input=False)[0]["loc"][0])
+                lists[name] = given[: first + FAULTS_MAX]
+    return lists
+
+
+def _require_short_ids(given: RunAgentInput) -> None:
+    ids = {"threadId": given.thread_id, "runId": given.run_id, "parentRunId": given.parent_run_id or ""}
+    faults = [
+        (f"/{name}", f"must have at most {ID_MAX} characters")
+        for name, value in ids.items()
+        if len(value) > ID_MAX
+    ]
+    if faults:
+        raise InputMalformed(faults)
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

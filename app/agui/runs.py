@@ -30,8 +30,8 @@ from app.doors.problem_response import logged_internal
 from app.doors.streams import Ending, OpenStreams
 from app.workspaces.workspace import Workspace
 
-ENVELOPE_MARGIN = 4096
-"""Bytes that an event needs around the value of ``plurnk.action.result``, sane ids included."""
+ENVELOPE_MARGIN = 16 * 1024
+"""Bytes that an event needs around the value of ``plurnk.action.result``, the longest ids included."""
 
 
 @dataclass(frozen=True, slots=True)

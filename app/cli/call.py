@@ -3,6 +3,7 @@
 import sys
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -110,8 +111,9 @@ def converse(
     thread = f"cli-{uuid.uuid4()}"
     resume: list[JsonObject] | None = None
     while True:
-        with on_event() as progress:
-            events = client.run(workspace, thread=thread, action=None if resume else action, resume=resume)
+        # Closed here, not by the collector, which would swallow a Ctrl-C that comes meanwhile.
+        run = client.run(workspace, thread=thread, action=None if resume else action, resume=resume)
+        with on_event() as progress, closing(run) as events:
             ending = ending_of(events, progress.take)
         if isinstance(ending, Answered):
             return ending.result

@@ -1,7 +1,7 @@
 """Talks to a running daemon over its public HTTP API: REST for actions, AG-UI for runs. SPEC §agui, §cli."""
 
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -65,8 +65,8 @@ class DaemonClient:
         thread: str,
         action: Mapping[str, Json] | None = None,
         resume: Sequence[JsonObject] | None = None,
-    ) -> Iterator[JsonObject]:
-        """Give the events of one AG-UI run as they come; leaving the iteration disconnects.
+    ) -> Generator[JsonObject]:
+        """Give the events of one AG-UI run as they come; closing the generator disconnects.
 
         Raises:
             ProblemAnswer: the run was refused before it began.

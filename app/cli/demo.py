@@ -22,7 +22,7 @@ WORKSPACE = "demo"
 
 
 def demo() -> None:
-    """Play a whole round on a temporary daemon: attach, list, call, restart, and all is back."""
+    """Play a whole round on a daemon that leaves nothing behind."""
     screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False))
     try:
         with terminated_like_interrupted(), tempfile.TemporaryDirectory(prefix="plurnk-demo-") as directory:
@@ -141,6 +141,6 @@ def _workshop() -> JsonObject:
         "name": "workshop",
         "transport": "stdio",
         "command": sys.executable,
-        "args": ["-m", "app.cli.samples.workshop"],
+        "args": ["-P", "-m", "app.cli.samples.workshop"],
         "read": ["measure"],
     }

@@ -17,6 +17,7 @@ from app.cli.target import TargetOptions, find
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DemoFailed(Exception):
@@ -53,10 +54,10 @@ class TemporaryDaemon:
         Raises:
             DemoFailed: it ended, or took too long.
         """
-        with (self.directory / "daemon.log").open("ab") as log:
+        with (self.directory / "daemon.log").open("ab") as log, interruptions_held_back():
             # A session of its own: Ctrl-C reaches the demo alone, which then stops the daemon in order.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app", "serve"],
+                [sys.executable, "-P", "-m", "app", "serve"],
                 cwd=self.directory,
                 env=dict(self.environment()),
                 stdin=subprocess.DEVNULL,
@@ -115,36 +116,68 @@ def sample_over_http() -> Generator[str]:
     Raises:
         DemoFailed: it did not listen.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli.samples.library"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = None
     try:
+        with interruptions_held_back():
+            process = subprocess.Popen(
+                # -P: the user's directory may have a package 'app' of its own.
+                [sys.executable, "-P", "-m", "app.cli.samples.library"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
         url = process.stdout.readline().strip() if process.stdout is not None else ""
         if not url:
             raise DemoFailed("The sample server did not listen.")
         yield url
     finally:
-        process.kill()
-        process.communicate()
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def interruptions_held_back() -> Generator[None]:
+    """Let an interruption inside the block take effect when it ends.
+
+    A process that is being started has no owner yet: whoever is interrupted then could not end it.
+    """
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in INTERRUPTIONS}
+    try:
+        for number in INTERRUPTIONS:
+            signal.signal(number, lambda number, _frame: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in came[:1]:
+        signal.raise_signal(number)
 
 
 @contextmanager
 def terminated_like_interrupted() -> Generator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C inside the block, so that everything is cleaned up."""
+    """Treat SIGTERM and SIGHUP as Ctrl-C inside the block, so that everything is cleaned up.
 
-    def interrupt(_number: int, _frame: object) -> None:
+    An interruption that a destructor swallowed ends the block at its end.
+
+    Raises:
+        KeyboardInterrupt: one of the three came.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        came.append(number)
         raise KeyboardInterrupt
 
-    signals = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, interrupt) for number in signals]
+    before = [signal.signal(number, interrupt) for number in INTERRUPTIONS]
     try:
         yield
+        if came:
+            raise KeyboardInterrupt
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in zip(INTERRUPTIONS, before, strict=True):
             signal.signal(number, handler)
 
 

@@ -4,7 +4,7 @@ Every foreign text passes ``printable``; none is read as markup.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -24,10 +24,10 @@ STATE_STYLES = {
     "unavailable": "red",
 }
 REMEDIES = {
-    "server-exists": "Detach it first: plurnk-mcpd detach {server}",
-    "server-not-found": "See what is attached: plurnk-mcpd list",
-    "tool-not-found": "See what is attached: plurnk-mcpd list",
-    "server-not-connected": "See why: plurnk-mcpd list",
+    "server-exists": "Detach it first: plurnk-mcpd detach{same} {server}",
+    "server-not-found": "See what is attached: plurnk-mcpd list{same}",
+    "tool-not-found": "See the names of its tools: plurnk-mcpd list{same} --json",
+    "server-not-connected": "See why: plurnk-mcpd list{same}",
     "unauthenticated": 'Give the token: export PLURNK_TOKEN="$(plurnk-mcpd token)"',
     "reference-missing": "Set {variable} in the daemon's environment or in its .env file, and restart it.",
     "internal": "The daemon's log has the rest; look there for the trace id.",
@@ -46,6 +46,8 @@ class Screen:
 
     out: Console
     err: Console
+    same: str = ""
+    """The flags, after a space, with which another command means the same daemon and workspace."""
 
     @property
     def has_person(self) -> bool:
@@ -64,10 +66,11 @@ class Screen:
         """Show what ``workspace.mcp.list`` answered."""
         servers = _objects(result.get("servers"))
         if servers:
-            self.out.print(_server_table(servers, self.out.width))
+            self.out.print(_server_table(servers, self.out))
         else:
             self.say(f"Nothing is attached to workspace '{workspace}'.")
-            self.note("Attach a server: plurnk-mcpd attach NAME -- COMMAND…, or plurnk-mcpd attach NAME URL")
+            attach = f"plurnk-mcpd attach{self.same} NAME"
+            self.note(f"Attach a server: {attach} -- COMMAND…, or {attach} URL")
         for server in servers:
             problem = server.get("problem")
             if isinstance(problem, dict):
@@ -96,7 +99,7 @@ class Screen:
         tools = server.get("tools")
         if isinstance(tools, list):
             self.say(f"  tools    {', '.join(one_line(str(tool)) for tool in tools) or '(none)'}")
-        self.say(f"  also     {server.get('resources', 0)} resources, {server.get('prompts', 0)} prompts")
+        self.say(f"  also     {_count(server, 'resource')}, {_count(server, 'prompt')}")
         for withheld in _objects(server.get("withheld")):
             self.say(
                 Text(f"  withheld {one_line(_text(withheld, 'name'))}: {one_line(_text(withheld, 'reason'))}")
@@ -146,16 +149,17 @@ class Screen:
             self.note(f"  {line}")
         for line in printable(_text(problem, "stderr")).splitlines()[-10:]:
             self.note(Text(f"  │ {line}", style="dim"))
-        if remedy := _remedy(problem):
+        if remedy := _remedy(problem, self.same):
             self.note(f"  Next: {remedy}")
 
     def _show_question(self, failure: QuestionOpen) -> None:
         self.note(Text(f"? Operation {failure.operation} waits for an answer.", style="yellow"))
         for interrupt in failure.interrupts:
-            self.note(f"  {one_line(_text(interrupt, 'message'))}")
+            for line in _question(interrupt):
+                self.note(f"  {line}")
             self.note(f"  interrupt {_text(interrupt, 'id')}, open until {_text(interrupt, 'expiresAt')}")
             path = f"/v1/workspaces/{failure.workspace}/interactions/{_text(interrupt, 'id')}"
-            self.note(f"  Next: answer it with POST {path}, or call again with --yes to accept proposals.")
+            self.note(f"  Next: answer it with POST {path}{_way(interrupt)}")
 
 
 def _text(document: JsonObject, member: str) -> str:
@@ -163,18 +167,70 @@ def _text(document: JsonObject, member: str) -> str:
     return "" if value is None else str(value)
 
 
+def _facts(interrupt: JsonObject) -> JsonObject:
+    metadata = interrupt.get("metadata")
+    plurnk = metadata.get("plurnk") if isinstance(metadata, dict) else None
+    return plurnk if isinstance(plurnk, dict) else {}
+
+
+def _question(interrupt: JsonObject) -> list[str]:
+    """Return what is asked: the message, then the whole URL or the fields of the form."""
+    facts, schema = _facts(interrupt), interrupt.get("responseSchema")
+    lines = [one_line(_text(interrupt, "message"), limit=2000)]
+    match facts.get("mode"):
+        case "url":
+            lines.append(
+                f"Server {one_line(_text(facts, 'server'))} wants you to open, at {_text(facts, 'host')}:"
+            )
+            lines.append(printable(_text(facts, "url")))
+        case "form" if isinstance(schema, dict) and isinstance(fields := schema.get("properties"), dict):
+            required = schema.get("required")
+            needed = required if isinstance(required, list) else []
+            named = [one_line(name) + ("" if name in needed else " (optional)") for name in fields]
+            lines.append(f"Server {one_line(_text(facts, 'server'))} asks for: {', '.join(named) or 'a yes'}")
+        case _:
+            pass
+    return lines
+
+
+def _way(interrupt: JsonObject) -> str:
+    """Return how the question is answered over REST, and what else helps."""
+    match _facts(interrupt).get("mode"):
+        case "url":
+            return ' {"status": "resolved"} once you agree to open it, or {"status": "cancelled"}.'
+        case "form":
+            return ' {"status": "resolved", "payload": {FIELDS}}, or {"status": "cancelled"}.'
+        case _:
+            return ", or call again with --yes to accept proposals."
+
+
 def _objects(value: Json) -> list[JsonObject]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _server_table(servers: Iterable[JsonObject], width: int) -> Table:
-    """Return the table with as many columns as the terminal has room for."""
+def _count(document: JsonObject, noun: str) -> str:
+    number = document.get(f"{noun}s", 0)
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _server_table(servers: Sequence[JsonObject], console: Console) -> Table:
+    """Return the table with as many columns as the terminal has room for, unfolded."""
+    columns = list(COLUMNS)
+    endless = console.options.update(max_width=sys.maxsize)
+    while True:
+        table = _table_of(columns, servers)
+        spare = [column for column in columns if column.is_spare]
+        if not spare or console.measure(table, options=endless).maximum <= console.width:
+            return table
+        columns.remove(spare[-1])
+
+
+def _table_of(columns: Sequence["Column"], servers: Sequence[JsonObject]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    shown = [column for column in COLUMNS if width >= column.from_width]
-    for column in shown:
+    for column in columns:
         table.add_column(column.heading, overflow="fold", justify="right" if column.is_number else "left")
     for server in servers:
-        table.add_row(*(column.cell(server) for column in shown))
+        table.add_row(*(column.cell(server) for column in columns))
     return table
 
 
@@ -183,9 +239,9 @@ class Column:
     """One column of the table of servers."""
 
     heading: str
-    from_width: int
-    """The terminal width from which on it is shown."""
     cell: Callable[[JsonObject], Text]
+    is_spare: bool = True
+    """Whether it gives way, from the last to the first, where the terminal is too narrow for all."""
     is_number: bool = False
 
 
@@ -215,14 +271,14 @@ def _implementation(server: JsonObject) -> Text:
 
 
 COLUMNS = (
-    Column("server", 0, _name),
-    Column("state", 0, _state),
-    Column("from", 60, _plain("source")),
-    Column("transport", 60, _plain("transport")),
-    Column("tools", 0, _tools, is_number=True),
-    Column("resources", 80, _plain("resources"), is_number=True),
-    Column("prompts", 80, _plain("prompts"), is_number=True),
-    Column("implementation", 100, _implementation),
+    Column("server", _name, is_spare=False),
+    Column("state", _state, is_spare=False),
+    Column("from", _plain("source")),
+    Column("transport", _plain("transport")),
+    Column("tools", _tools, is_spare=False, is_number=True),
+    Column("resources", _plain("resources"), is_number=True),
+    Column("prompts", _plain("prompts"), is_number=True),
+    Column("implementation", _implementation),
 )
 
 
@@ -242,11 +298,12 @@ def _content(part: JsonObject) -> str:
 
 
 def _explanations(problem: JsonObject) -> list[str]:
-    """Return the lines that a Problem's structured facts give."""
-    lines = [
+    """Return the lines that a Problem's structured facts give beyond its detail."""
+    errors = [
         f"{_text(error, 'pointer') or '(the whole)'}: {one_line(_text(error, 'message'))}"
         for error in _objects(problem.get("errors"))
     ]
+    lines = [line for line in errors if line not in one_line(_text(problem, "detail"), limit=2000)]
     if isinstance(cause := problem.get("cause"), dict):
         lines.append(f"because: {one_line(_text(cause, 'detail'))}")
     if isinstance(remote := problem.get("remote"), dict):
@@ -256,11 +313,12 @@ def _explanations(problem: JsonObject) -> list[str]:
     return lines
 
 
-def _remedy(problem: JsonObject) -> str | None:
+def _remedy(problem: JsonObject, same: str) -> str | None:
     """Return the command that helps, where one does."""
     remedy = REMEDIES.get(_text(problem, "code"))
     if remedy is None:
         return "Trying again later may help." if problem.get("retryable") else None
+    remedy = remedy.replace("{same}", same)
     for fact in ("server", "variable"):
         remedy = remedy.replace(f"{{{fact}}}", one_line(_text(problem, fact)) or fact.upper())
     return remedy

@@ -94,7 +94,7 @@ def attach(
     home: HomeOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Attach a server to a workspace, by its URL or by the command that starts it.
+    """Attach a server by its URL or by the command that starts it.
 
     References to the daemon's environment are written '${NAME}', in single quotes; no secret belongs on the
     command line.
@@ -135,7 +135,7 @@ def detach(
     home: HomeOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Detach a server from a workspace; a service default stays hidden there."""
+    """Detach a server; a service default stays hidden there."""
     session = open_session(
         context,
         "workspace.mcp.detach",

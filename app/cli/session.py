@@ -1,6 +1,7 @@
 """What every client command shares: its options, its channels, and how it ends. SPEC §cli."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -92,8 +93,21 @@ def open_session(
 ) -> Session:
     """Return the session of one command; ``context.obj`` may carry the merged environment."""
     environment = context.obj if isinstance(context.obj, Mapping) else os.environ
-    screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False))
+    same = _flags(
+        {
+            "-w": None if workspace == "default" else workspace,
+            "--url": url,
+            "--home": home,
+            "--token-file": token_file,
+        }
+    )
+    screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False), same)
     return Session(kind, workspace, as_json, TargetOptions(url, home, token_file), environment, screen)
+
+
+def _flags(given: Mapping[str, str | Path | None]) -> str:
+    """Return what the shell reads as these options, a space before each."""
+    return "".join(f" {flag} {shlex.quote(str(value))}" for flag, value in given.items() if value is not None)
 
 
 def perform(session: Session, work: Callable[[], None]) -> None:

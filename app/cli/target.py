@@ -3,6 +3,7 @@
 A token is never taken from the command line: process arguments are visible to every user of the machine.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -70,20 +71,25 @@ def _announced_url(home: Path) -> str:
         raise DaemonUnreachable(f"{announced} cannot be read ({type(error).__name__}).", START_IT) from error
     if not isinstance(url, str) or not isinstance(pid, int):
         raise DaemonUnreachable(f"{announced} does not say where the daemon is.", START_IT)
-    if not _is_running(pid):
+    if not _is_held(home / "lock"):
         # A token must not be offered to whoever took over the port of a daemon that is gone.
         raise DaemonUnreachable(f"The daemon on the home {home} is not running any more.", START_IT)
     return url
 
 
-def _is_running(pid: int) -> bool:
+def _is_held(lock: Path) -> bool:
+    """Return whether a daemon holds its home: the kernel's lock goes with it, whoever has its pid by now."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
         return False
-    except PermissionError:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
-    return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _token(options: TargetOptions, home: Path, environment: Mapping[str, str]) -> str | None:

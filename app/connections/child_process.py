@@ -30,7 +30,10 @@ from app.connections.pipe_writer import PipeWriter
 from app.connections.process_group import POLL_S, is_left_behind, signal_group
 from app.connections.reaper import Reaper
 
-_CHUNK = 64 * 1024
+_CHUNK_MAX = 64 * 1024
+_CHUNK_MIN = 4 * 1024
+_TURN_S = 0.01
+"""Seconds one chunk of output may take the loop; a child whose chunks take longer is read in smaller ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class ChildProcess:
         self._closed_pipe: str | None = None
         self._stdout = spawned.stdout
         self._outputs = {spawned.stdout: on_stdout, spawned.stderr: on_stderr}
+        self._chunk = _CHUNK_MIN
         self.stdin = PipeWriter(spawned.stdin, self._on_stdin_broken)
         """Where its requests go in."""
         for descriptor in self._outputs:
@@ -223,11 +227,14 @@ class ChildProcess:
     def _read(self, descriptor: int) -> None:
         """Pass on one chunk of a pipe, so that no child has the loop to itself."""
         try:
-            chunk = os.read(descriptor, _CHUNK)
+            chunk = os.read(descriptor, self._chunk)
         except (BlockingIOError, InterruptedError):
             return
         if chunk:
+            begun = self._loop.time()
             self._outputs[descriptor](chunk)
+            is_slow = self._loop.time() - begun > _TURN_S
+            self._chunk = max(self._chunk // 2, _CHUNK_MIN) if is_slow else min(2 * self._chunk, _CHUNK_MAX)
         else:
             self._close_output(descriptor)
             self._on_output_closed(descriptor)
@@ -274,6 +281,7 @@ class ChildProcess:
         self._forget_pending_end()
         if self._has_ended:
             return
+        self._take_rest()
         self._has_ended = True
         self.stdin.close()
         if not self._exited.is_set():
@@ -281,6 +289,13 @@ class ChildProcess:
                 signal.SIGTERM
             )  # nobody can talk to it any more, and its close may be long in coming
         self._on_end(self._ending())
+
+    def _take_rest(self) -> None:
+        """Pass on what the pipes still hold: a child that was read in small turns wrote it before it ended."""
+        self._chunk = _CHUNK_MAX
+        for descriptor, take in list(self._outputs.items()):
+            with suppress(OSError):
+                take(os.read(descriptor, _CHUNK_MAX))
 
     def _ending(self) -> Ending:
         """Return how it ended, from what is known now."""

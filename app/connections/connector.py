@@ -15,6 +15,7 @@ from yarl import URL
 from app.connections.address_rule import AddressNotAllowedError
 from app.connections.classify import Peer
 from app.connections.http_pool import HttpPool
+from app.connections.judging import Judge
 from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
@@ -32,7 +33,7 @@ from app.core.references import HttpExpanded, StdioExpanded, expand_definition, 
 from app.ports import Connection, Target
 from app.settings import Settings
 
-CAPABILITIES: Final[JsonObject] = {}
+CAPABILITIES: Final[JsonObject] = {"elicitation": {"form": {}, "url": {}}}
 """The client capabilities that every request declares."""
 
 
@@ -66,6 +67,9 @@ class Connector:
             limits=CatalogLimits(settings.max_catalog_entries, settings.max_catalog_bytes),
             slot=self._place,
             backoff=backoff or Backoff(),
+            judge=Judge(
+                max_schema_depth=settings.max_schema_depth, max_schema_nodes=settings.max_schema_nodes
+            ),
             watch=_watch_terms(settings.max_listens, backoff),
         )
 
@@ -81,7 +85,9 @@ class Connector:
             definition = target.definition
             peer = Peer(definition.name, definition.transport)
             opener = await self._opener(target)
-            connection = ServerConnection(peer, opener, self._terms, group=group, on_change=on_change)
+            connection = ServerConnection(
+                peer, opener, self._terms, group=group, on_change=on_change, enabled=definition.tools
+            )
             await connection.prepare()
             return connection
 

@@ -12,6 +12,7 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError, AddressRule, JudgedResolver
+from app.connections.http_connector import BoundedConnector
 from app.settings import Settings
 
 KEEPALIVE_S: Final = 4.0
@@ -47,7 +48,7 @@ class HttpPool:
         if self._session is None:
             resolver = ThreadedResolver()
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=BoundedConnector(
                     # A proxy is the operator's own address; what it may reach was judged by require_allowed.
                     resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
                     limit=0,

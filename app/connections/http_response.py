@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 import anyio
+from anyio.lowlevel import checkpoint
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError
@@ -51,11 +52,14 @@ def bearer_challenge(response: aiohttp.ClientResponse) -> str | None:
 
 
 async def read_chunk(response: aiohttp.ClientResponse) -> bytes:
-    """Return the next decoded bytes, or none at the end.
+    """Return the next decoded bytes, or none at the end; others have their turn first.
+
+    A few bytes may decode to so many that there is always a next piece, and nobody would ever wait.
 
     Raises:
         AnswerLost: the connection failed or the encoding is broken.
     """
+    await checkpoint()
     try:
         return await response.content.readany()
     except (aiohttp.ClientError, OSError, RuntimeError) as error:

@@ -5,18 +5,22 @@ Works on an open transport and knows nothing of deadlines: its caller cancels it
 server/utilities/pagination, server/utilities/caching.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 import anyio
+from anyio import to_thread
 
 from app.connections import classify
 from app.connections.classify import Peer
+from app.connections.judging import Judge
 from app.connections.transport import Transport
 from app.connections.wire import REVISION
 from app.core.answers import HttpRefusal, RemoteError, RequestFault, Result
-from app.core.catalog import Entry, ServerCatalog, Withheld
+from app.core.catalog import Entry, Judgement, ServerCatalog, Withheld
 from app.core.json_value import Json, JsonObject
 from app.core.listing import Page, PageError, read_page
 from app.core.problem import Problem
@@ -38,6 +42,8 @@ SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 IDENTITY_MAX: Final = 1024
 """Characters that each text of a server's identity may have."""
 TTL_MAX: Final = 2**53 - 1
+LARGE_PAGE: Final = 512 * 1024
+"""Bytes of a page from which it is read in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,18 @@ class Listed:
 class Preparation:
     """One preparation over one transport. Use it once."""
 
-    def __init__(self, transport: Transport, peer: Peer, limits: CatalogLimits) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        peer: Peer,
+        limits: CatalogLimits,
+        *,
+        judge: Judge | None = None,
+        enabled: Collection[str] | None = None,
+    ) -> None:
+        """Take who judges the enabled tools; without one they are left to ``policy``."""
+        self._judge = judge
+        self._enabled = enabled
         self._transport = transport
         self._peer = peer
         self._limits = limits
@@ -113,10 +130,13 @@ class Preparation:
         kept = {method: _kept(catalog, method) for method in methods if method not in stale}
         self._entries = sum(len(each.entries) + len(each.withheld) for each in kept.values())
         self._size = sum(len(entry.raw) for each in kept.values() for entry in each.entries)
+        self.awaits = "its lists"
         listed = kept | await self._drain_all(stale)
+        tools = listed.get("tools/list", Listed()).entries
+        judged = await self._judged(tools) if "tools/list" in stale else catalog.judged
         return replace(
             catalog,
-            tools=listed.get("tools/list", Listed()).entries,
+            tools=tools,
             resources=listed.get("resources/list", Listed()).entries,
             resource_templates=listed.get(TEMPLATES, Listed()).entries,
             prompts=listed.get("prompts/list", Listed()).entries,
@@ -124,6 +144,7 @@ class Preparation:
             cache_control={
                 method: control for method in methods if (control := listed[method].cache_control) is not None
             },
+            judged=judged,
         )
 
     async def drain(self, method: str) -> Listed:
@@ -141,7 +162,7 @@ class Preparation:
             result = await self._page(method, params)
             if result is None:
                 return Listed()
-            page = self._read(method, result, len(entries) + len(withheld))
+            page = await self._read(method, result, len(entries) + len(withheld))
             entries += page.entries
             withheld += page.withheld
             lives.append(_cache_control(result.value))
@@ -196,6 +217,13 @@ class Preparation:
             raise problems[0]
         return listed
 
+    async def _judged(self, tools: Collection[Entry]) -> Mapping[str, Judgement]:
+        """Return what is judged ahead of these tools."""
+        if self._judge is None:
+            return {}
+        self.awaits = "a judgement of its tools"
+        return await self._judge.judged(tools, self._enabled, is_http=self._peer.transport == "http")
+
     async def _page(self, method: str, params: JsonObject) -> Result | None:
         """Return one page, or None where the server has no templates and no method for them either.
 
@@ -219,14 +247,16 @@ class Preparation:
             case Result():
                 return answer
 
-    def _read(self, method: str, result: Result, first_index: int) -> Page:
+    async def _read(self, method: str, result: Result, first_index: int) -> Page:
         """Return what the page holds, counted against the limits.
 
         Raises:
             CatalogInvalid: it has no list, a cursor that is none, or is over a limit.
         """
+        read = partial(read_page, method, result.value, first_index=first_index)
         try:
-            page = read_page(method, result.value, first_index=first_index)
+            # A page of megabytes would hold up the loop for a tenth of a second.
+            page = await to_thread.run_sync(read) if result.size > LARGE_PAGE else read()
         except PageError as error:
             raise self._invalid(error.code, f"{method}: {error.detail}") from None
         self._entries += page.count

@@ -1,9 +1,10 @@
 """The daemon's side of the reaper: tells it and the record which groups live. SPEC §connection, §shutdown.
 
-One reaper process a daemon, started with the first child. It holds nothing of the daemon but the reading
-end of one pipe, which the kernel closes however the daemon ends.
+One reaper process a daemon, started with the first child and again when it ends by itself. It holds nothing of
+the daemon but the reading end of one pipe, which the kernel closes however the daemon ends.
 """
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -16,10 +17,13 @@ import anyio.to_thread
 
 import app
 from app.connections.child_record import ChildRecord
+from app.connections.exit_watch import ExitWatch
 from app.connections.process_group import start_time
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from app.connections.reaper_process import main; main()"
 _CLOSE_S = 2.0
+_RESTART_S = 1.0
+"""Seconds between two starts of a reaper that ends by itself."""
 
 
 class Reaper:
@@ -29,6 +33,9 @@ class Reaper:
         self._record = record
         self._groups: dict[int, str | None] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._watch: ExitWatch | None = None
+        self._started = -_RESTART_S
+        self._pending: asyncio.TimerHandle | None = None
         self._pipe: int | None = None
 
     @property
@@ -76,6 +83,7 @@ class Reaper:
     async def close(self) -> None:
         """Return when the reaper has ended; it first ends what is still watched."""
         process, self._process = self._process, None
+        self._unwatch()
         self._close_pipe()
         if process is not None:
             with anyio.CancelScope(shield=True):
@@ -121,12 +129,39 @@ class Reaper:
             raise
         finally:
             os.close(reading)
+        self._unwatch()
+        self._watch = ExitWatch(self._process, self._on_exit)
+        self._started = asyncio.get_running_loop().time()
         self._pipe = writing
         os.write(writing, "".join(_alive(*known) for known in self._groups.items()).encode("ascii"))
         os.set_blocking(writing, False)
 
+    def _on_exit(self) -> None:
+        """Replace a reaper that ended by itself: until then nobody would outlive the daemon for the groups' sake."""
+        self._process = None
+        self._unwatch()
+        self._close_pipe()
+        loop = asyncio.get_running_loop()
+        self._pending = loop.call_at(max(loop.time(), self._started + _RESTART_S), self._restart)
+
+    def _restart(self) -> None:
+        """Start a reaper again where it is needed; where that fails, the next group or end tries anew."""
+        if self._groups:
+            with contextlib.suppress(OSError):
+                self._start()
+
+    def _unwatch(self) -> None:
+        """Neither hear of the reaper's end nor start another one later."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        if self._pending is not None:
+            self._pending.cancel()
+            self._pending = None
+
     def _discard(self) -> None:
         """Kill and reap a reaper that cannot be told anything; it must not act on what it last heard."""
+        self._unwatch()
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()

@@ -7,7 +7,7 @@ alone. Changed lists are listed again over the same transport; a refresh that fa
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -18,6 +18,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.judging import Judge
 from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
@@ -48,6 +49,8 @@ class Terms:
     backoff: Backoff
     watch: WatchTerms = field(default_factory=WatchTerms)
     pace: Pace = field(default_factory=Pace)
+    judge: Judge | None = None
+    """Without one the tools are judged when they are published."""
 
 
 class ServerConnection:
@@ -61,6 +64,7 @@ class ServerConnection:
         *,
         group: TaskGroup,
         on_change: Callable[["ServerConnection"], None],
+        enabled: Collection[str] | None = None,
     ) -> None:
         """Note what ``prepare`` will need; nothing is opened yet."""
         self._peer = peer
@@ -68,6 +72,7 @@ class ServerConnection:
         self._terms = terms
         self._group = group
         self._on_change = on_change
+        self._enabled = enabled
         self._state = ConnectionState.PREPARING
         self._problem: Problem | None = None
         self._transport: Transport | None = None
@@ -108,8 +113,8 @@ class ServerConnection:
 
     @property
     def is_live(self) -> bool:
-        """Whether changes are watched."""
-        return self.watch.is_live
+        """Whether changes are watched; not while it is lost."""
+        return self._state is ConnectionState.READY and self.watch.is_live
 
     @property
     def catalog(self) -> ServerCatalog:
@@ -180,7 +185,7 @@ class ServerConnection:
         timeout_ms = self._terms.connect_timeout_ms
         with anyio.move_on_after(timeout_ms / 1000) as deadline:
             self._transport = await self._open_transport(self._lose)
-            preparation = Preparation(self._transport, self._peer, self._terms.limits)
+            preparation = self._preparation(self._transport)
             try:
                 found = await preparation.discover()
                 # The stream stands before the lists are drained, so that no change falls between the two.
@@ -192,6 +197,10 @@ class ServerConnection:
             raise self._silent(awaits, timeout_ms)
         if self._loss is not None:
             raise self._peer.unavailable(self._loss)
+
+    def _preparation(self, transport: Transport) -> Preparation:
+        terms = self._terms
+        return Preparation(transport, self._peer, terms.limits, judge=terms.judge, enabled=self._enabled)
 
     def _silent(self, awaits: str, timeout_ms: int) -> Problem:
         """Return the Problem of a server that did not answer in time, with what is known of it."""
@@ -237,11 +246,11 @@ class ServerConnection:
         transport, catalog, timeout_ms = self._transport, self.catalog, self._terms.connect_timeout_ms
         if transport is None or self._state is not ConnectionState.READY:
             return True
+        preparation = self._preparation(transport)
         try:
             with anyio.move_on_after(timeout_ms / 1000) as deadline:
-                preparation = Preparation(transport, self._peer, self._terms.limits)
                 catalog = await preparation.list_all(catalog, capabilities)
-            problem = self._silent("its lists", timeout_ms) if deadline.cancelled_caught else None
+            problem = self._silent(preparation.awaits, timeout_ms) if deadline.cancelled_caught else None
         except Problem as raised:
             problem = raised
         if self._state is not ConnectionState.READY:

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import aiohttp
 import anyio
 from anyio import CancelScope
+from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -55,6 +56,10 @@ FRESH_CONNECTIONS_MAX: Final = 8
 """Connections that are tried while each turns out closed before anything was written."""
 REFUSAL_BODY_MAX: Final = 1024 * 1024
 """Bytes of a refusing answer that are read to find a JSON-RPC error."""
+REFUSAL_BODY_S: Final = 2.0
+"""Seconds the body of a refusing answer may take: its status alone has settled the request."""
+STREAM_TURN: Final = 16 * 1024
+"""Decoded bytes of a stream that are taken in before others have their turn."""
 
 Trace: TypeAlias = Callable[[], Mapping[str, str]]
 """Gives the W3C trace context of the running operation."""
@@ -160,8 +165,7 @@ class StreamableHttpTransport:
             raise RequestNotSent(_CLOSED)
         with self._counted() as scope:
             return await self._exchange(exchange)
-        # Only the scope's own cancellation, which is close(), comes here.
-        assert scope.cancelled_caught  # noqa: S101
+        assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
         raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
 
     async def close(self) -> str | None:
@@ -272,7 +276,7 @@ class StreamableHttpTransport:
     async def _refusal(self, response: aiohttp.ClientResponse, kind: str) -> Answer:
         """Return the JSON-RPC error in the body of a refusing answer, whatever its id, else the status."""
         if kind in {"application/json", "text/plain", ""}:
-            with suppress(AnswerLost, AnswerTooLarge):
+            with anyio.move_on_after(REFUSAL_BODY_S), suppress(AnswerLost, AnswerTooLarge):
                 message = wire.decode(await read_body(response, min(REFUSAL_BODY_MAX, self._message_max)))
                 if isinstance(message, wire.Response) and isinstance(message.answer, RemoteError):
                     return replace(message.answer, http_status=response.status)
@@ -282,10 +286,12 @@ class StreamableHttpTransport:
         """Return the response on the stream, passing progress on; what else comes is counted."""
         stream = EventStream(limit=self._message_max)
         while chunk := await read_chunk(response):
-            for event in stream.feed(chunk):
-                if (answer := self._settling(wire.decode(event), exchange)) is not None:
-                    await await_end(response)
-                    return answer
+            for start in range(0, len(chunk), STREAM_TURN):
+                for event in stream.feed(chunk[start : start + STREAM_TURN]):
+                    if (answer := self._settling(wire.decode(event), exchange)) is not None:
+                        await await_end(response)
+                        return answer
+                await checkpoint()
         raise AnswerLost("the stream ended without the answer")
 
     def _settling(self, message: wire.Message, exchange: _Exchange) -> Result | RemoteError | None:

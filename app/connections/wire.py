@@ -7,7 +7,8 @@ What a peer sends is read like this:
 
 - bytes that are not UTF-8 and unpaired surrogates become U+FFFD; a byte order mark is dropped;
 - of duplicate keys the last one counts; integers beyond 64 bits become the nearest double;
-- NaN, Infinity, numbers beyond a double, more than ``DEPTH_MAX`` levels: the message is ``Malformed``;
+- NaN, Infinity, numbers beyond a double, more than ``DEPTH_MAX`` levels, more than ``BRACKETS_MAX`` arrays and
+  objects: the message is ``Malformed``;
 - a null ``id``, ``method``, ``params``, ``result`` or ``error`` counts as absent;
 - a batch is ``Malformed``: this revision has none.
 """
@@ -29,6 +30,9 @@ REVISION: Final = "2026-07-28"
 CLIENT_INFO: Final[JsonObject] = {"name": "plurnk-mcpd", "version": version("plurnk-mcpd")}
 DEPTH_MAX: Final = 200
 """Levels of nesting a message may have; orjson writes 254, and our own envelopes need some of them."""
+BRACKETS_MAX: Final = 500_000
+"""Opening brackets a message may have, those in its texts counted too: each array and each object costs time and
+twenty times its bytes, so that 16 MiB of empty ones would hold up everybody for a second."""
 BIG_MESSAGE: Final = 256 * 1024
 """Bytes from which parsing pauses the garbage collector."""
 
@@ -37,9 +41,9 @@ RequestId: TypeAlias = int | str
 _META_PREFIX = "io.modelcontextprotocol/"
 _ORJSON_DEPTH = 254
 _BOM = b"\xef\xbb\xbf"
-_ESCAPE = re.compile(
-    r"\\(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|u(?P<lone>[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
+_LONE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
@@ -136,6 +140,9 @@ def decode(data: bytes) -> Message:
 
 
 def _decoded(data: bytes) -> Message:
+    brackets = _brackets(data)
+    if brackets > BRACKETS_MAX:
+        return Malformed(f"of more than {BRACKETS_MAX} arrays and objects", _id_hint(data))
     try:
         value = _parsed(data)
     except orjson.JSONDecodeError:
@@ -147,7 +154,7 @@ def _decoded(data: bytes) -> Message:
     identifier = value.get("id")
     if identifier is not None and (isinstance(identifier, bool) or not isinstance(identifier, int | str)):
         return Malformed("an id that is neither text nor an integer")
-    if _is_too_deep(value, data):
+    if brackets > DEPTH_MAX and _is_too_deep(value):
         return Malformed(f"nested more than {DEPTH_MAX} levels deep", identifier)
     return _classified(value, identifier, len(data))
 
@@ -214,17 +221,22 @@ def _parsed(data: bytes) -> Json:
 
 def _mended(data: bytes) -> str | None:
     """Return the text with unpaired surrogates and foreign bytes replaced, or None where there are none."""
+    if data.isascii() and b"\\u" not in data:
+        return None
     body = data.removeprefix(_BOM)
     text = body.decode("utf-8", "replace")
-    if "\\u" in text:
-        text = _ESCAPE.sub(lambda escape: "\\ufffd" if escape["lone"] else escape[0], text)
+    if "\\u" in text and "\0" not in text:  # no JSON text has a raw NUL: it stands for what escapes itself
+        text = _LONE.sub(r"\\ufffd", text.replace("\\\\", "\0")).replace("\0", "\\\\")
     return None if text.encode() == data else text
 
 
-def _is_too_deep(value: JsonObject, data: bytes) -> bool:
-    """Return whether the value has more levels than we take; walks it, in C, only where it could."""
-    if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
-        return False
+def _brackets(data: bytes) -> int:
+    """Return how many brackets open, which bounds the levels as well as the arrays and objects."""
+    return data.count(b"[") + data.count(b"{")
+
+
+def _is_too_deep(value: JsonObject) -> bool:
+    """Return whether the value has more levels than we take; walks it, in C."""
     wrapped: Json = value
     for _ in range(_ORJSON_DEPTH - DEPTH_MAX):
         wrapped = [wrapped]

@@ -19,6 +19,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """What ``policy`` finds of one tool by itself, which takes long enough to be done ahead and in turns."""
+
+    fault: str | None
+    """The reason code why it cannot be offered, or None."""
+    canonical: bytes
+    """Its entry as canonical JSON, for the revision."""
+
+
+@dataclass(frozen=True, slots=True)
 class Withheld:
     """One entry that is not published, and the reason code why. ``name`` is ``#<index>`` where it has none."""
 
@@ -45,6 +55,8 @@ class ServerCatalog:
     """Malformed entries of any list, in listed order. Policy adds the tools it withholds."""
     cache_control: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """List method to ``(ttlMs, cacheScope)`` as the server gave it."""
+    judged: Mapping[str, Judgement] = field(default_factory=dict, repr=False)
+    """The judgement of each tool that was judged ahead; policy judges the others itself."""
 
     def offers(self, capability: str) -> bool:
         """Return whether the server declared the capability, for example ``prompts``."""

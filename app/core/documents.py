@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from app.core.catalog import Withheld
+from app.core.json_value import Json
 from app.core.policy import Effect, Registry, Tool
 from app.core.printable_json import printable_json
 from app.core.tool_view import tool_view
@@ -90,6 +91,8 @@ def _section(tool: Tool) -> str:
         parts.append(_quote(entry["title"][:_NAME_MAX]))
     if view.description:
         parts.append(_quote(view.description))
+    if isinstance(annotations := entry.get("annotations"), dict) and annotations:
+        parts.append(f"Annotations, as the server says:\n\n{_json(annotations)}")
     parts += [
         f"Effect {_EFFECTS[tool.effect]}",
         f"Signature:\n\n{_fenced(view.signature, 'ts')}",
@@ -122,7 +125,11 @@ def _reason(code: str) -> str:
 
 
 def _schema(schema: bytes) -> str:
-    return _fenced(printable_json(orjson.loads(schema), is_indented=True), "json")
+    return _json(orjson.loads(schema))
+
+
+def _json(value: Json) -> str:
+    return _fenced(printable_json(value, is_indented=True), "json")
 
 
 def _fenced(text: str, language: str) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.core.json_value import Json
-from app.core.problem import Problem
+from app.core.problem import Problem, first_of, listed
 
 
 class Unauthenticated(Problem):
@@ -63,6 +62,5 @@ class InputMalformed(Problem):
     code, title, status = "input-malformed", "Input malformed", 422
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
-        first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
-        super().__init__(f"The body is malformed: {first}.", errors=listed)
+        first = first_of(errors)
+        super().__init__(f"The body is malformed: {first}.", errors=listed(errors))

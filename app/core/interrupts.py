@@ -3,6 +3,7 @@
 A question is an ``events.Interrupt``. What an answer makes the operation do is the operation's decision.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,15 +57,16 @@ def fingerprint(entry: ResumeEntry) -> str:
     """Return a text that is the same for two answers exactly where they mean the same.
 
     Of the metadata only ``plurnk`` has a meaning. Unlike Python, JSON tells ``true``, ``1`` and ``1.0``
-    apart.
+    apart. It is short and does not hold what a person answered: it is kept with the settled operation.
 
     Raises:
         AnswerInvalid: the payload is nested too deep to be an answer.
     """
     payload = None if entry.status == "cancelled" else entry.payload
     try:
-        return json.dumps(
+        meant = json.dumps(
             [entry.status, payload, entry.metadata.get("plurnk")], sort_keys=True, separators=(",", ":")
         )
     except RecursionError:
         raise AnswerInvalid(entry.interrupt_id, [("", "it is nested too deep")]) from None
+    return hashlib.sha256(meant.encode()).hexdigest()

@@ -6,8 +6,10 @@ from app.core.problems import ParameterInvalid, WorkspaceInvalid, WorkspaceRequi
 
 RESERVED_SERVER_NAMES = frozenset({"worker", "plurnk", "http", "https", "file", "stdio"})
 SERVER_NAME_MAX = 64
+WORKSPACE_NAME_PATTERN = r"(?!\.)[A-Za-z0-9._-]{1,128}"
+"""What a whole name matches, here and in the schemas that clients read."""
 _SERVER_NAME = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
-_WORKSPACE_NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,128}", re.ASCII)
+_WORKSPACE_NAME = re.compile(WORKSPACE_NAME_PATTERN, re.ASCII)
 
 
 def server_name_fault(name: str) -> str | None:

@@ -6,16 +6,18 @@ returned step and feeds back what arrived. Not here: leases, timers, interrupts'
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from app.core.answers import Answer, HttpRefusal, RemoteError, RequestFault, Result
+from app.core.elicitation import InputRequired, input_required
 from app.core.interrupts import Question, ResumeEntry
 from app.core.json_value import JsonObject
 from app.core.operation_problems import (
-    InputUnsupported,
+    InputRoundsExceeded,
+    InterruptExpired,
     OperationCancelled,
     OperationTimeout,
     ResultTooLarge,
@@ -24,6 +26,11 @@ from app.core.operation_problems import (
 from app.core.problem import Outcome, Problem
 from app.core.problems import Transport
 from app.core.remote_errors import fault_problem, refusal_problem
+
+ROUNDS_MAX = 10
+"""How often one operation answers an ``input_required`` result."""
+BACK_OFF_FIRST_S, BACK_OFF_MAX_S = 0.05, 1.0
+"""The wait before a result that only has a state is answered; it doubles."""
 
 
 class OperationState(StrEnum):
@@ -92,6 +99,14 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """The next step: wait so long, then perform the step in it."""
+
+    seconds: float
+    then: Send
+
+
+@dataclass(frozen=True, slots=True)
 class Completed:
     """The end: the result of the action."""
 
@@ -108,7 +123,7 @@ class Failed:
 
 
 Ending: TypeAlias = Completed | Failed
-Step: TypeAlias = Send | Ask | Ending
+Step: TypeAlias = Send | Ask | Wait | Ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +140,8 @@ class Work:
     max_result: int
     tool: str | None = None
     tool_call_id: str | None = None
+    may_ask: bool = False
+    """Whether the method may answer that it requires input. MCP 2026-07-28 basic/patterns/mrtr."""
     consent: tuple[Question, ...] = ()
     """What must be accepted, all of it, before anything is sent."""
     refused: JsonObject = field(default_factory=dict)
@@ -143,11 +160,21 @@ class Operation:
         self.ending: Ending | None = None
         self.is_dispatched = False
         """Whether a request of it may have reached the peer."""
+        self._required: InputRequired | None = None
+        """What the open questions are for; None while consent is asked for."""
+        self._rounds = 0
+        self._state_only = 0
+        """How many results in a row asked for nothing but to be sent again."""
 
     @property
     def is_ended(self) -> bool:
         """Whether its one end has happened."""
         return self.state in ENDED
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether it waits for consent, and not for what the peer requires."""
+        return self.state is OperationState.INPUT_REQUIRED and self._required is None
 
     def begin(self) -> Step:
         """Return the first step."""
@@ -156,6 +183,9 @@ class Operation:
     def answered(self, entries: Sequence[ResumeEntry]) -> Step:
         """Return the step after every open question was answered; the answers fit their questions."""
         self._move(OperationEvent.ANSWERED)
+        if self._required is not None:
+            required, self._required = self._required, None
+            return self._again(required, entries)
         if all(map(_consents, entries)):
             return self.work.request
         return self._end(OperationEvent.COMPLETED, Completed(self.work.refused))
@@ -176,7 +206,11 @@ class Operation:
 
     def faulted(self, fault: RequestFault) -> Step:
         """Return the step after a request that got no answer; it is never sent again."""
-        return self.fail(fault_problem(self.work.server, self.work.transport, fault))
+        problem = fault_problem(self.work.server, self.work.transport, fault)
+        if self._rounds and problem.outcome is Outcome.NOT_SENT:
+            # This round was not sent; what the peer did in the ones before it, nobody knows.
+            problem = problem.with_outcome(Outcome.UNKNOWN)
+        return self.fail(problem)
 
     def fail(self, problem: Problem) -> Ending:
         """Return the end after ending in this Problem, or the end that was there before."""
@@ -194,6 +228,10 @@ class Operation:
             OperationTimeout(self.work.server, timeout_ms=timeout_ms, outcome=self._known_effect)
         )
 
+    def expire(self, interrupt: str) -> Ending:
+        """Return the end after nobody answered this question in time, or the end that was there before."""
+        return self.fail(InterruptExpired(interrupt).with_outcome(self._known_effect))
+
     @property
     def _known_effect(self) -> Outcome:
         return Outcome.UNKNOWN if self.is_dispatched else Outcome.NOT_SENT
@@ -205,8 +243,8 @@ class Operation:
         match result.value.get("resultType", "complete"):
             case "complete":
                 return self._completed(result)
-            case "input_required":
-                return self.fail(InputUnsupported(server, "its result is of type input_required"))
+            case "input_required" if self.work.may_ask:
+                return self._input_required(result)
             case _:
                 return self.fail(ToolResultInvalid(server, "its resultType is unknown"))
 
@@ -216,6 +254,30 @@ class Operation:
         except Problem as problem:
             return self.fail(problem)
         return self._end(OperationEvent.COMPLETED, Completed(shown, result.size))
+
+    def _input_required(self, result: Result) -> Step:
+        """Return the questions of the result, all at once, or the wait after which it is answered by its state."""
+        if self.ending is not None:
+            return self.ending
+        if self._rounds >= ROUNDS_MAX:
+            return self.fail(InputRoundsExceeded(self.work.server, rounds=ROUNDS_MAX))
+        self._rounds += 1
+        try:
+            required = input_required(
+                result.value, operation=self.id, server=self.work.server, tool=self.work.tool
+            )
+        except Problem as problem:
+            return self.fail(problem)
+        if required.requests:
+            self._required, self._state_only = required, 0
+            return self._ask(tuple(request.question for request in required.requests))
+        seconds = min(BACK_OFF_MAX_S, BACK_OFF_FIRST_S * 2**self._state_only)
+        self._state_only += 1
+        return Wait(seconds, self._again(required, ()))
+
+    def _again(self, required: InputRequired, entries: Sequence[ResumeEntry]) -> Send:
+        request = self.work.request
+        return replace(request, params=required.retry(request.params, entries))
 
     def _ask(self, questions: tuple[Question, ...]) -> Step:
         self._move(OperationEvent.ASKED)

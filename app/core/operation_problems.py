@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.core.json_value import Json
-from app.core.problem import Outcome, Problem
+from app.core.problem import Outcome, Problem, first_of, listed
 
 REMOTE_MESSAGE_MAX = 512
 """Characters of a peer's error message that are shown."""
@@ -53,13 +53,12 @@ class ArgumentsInvalid(Problem):
     code, title, status = "arguments-invalid", "Arguments invalid", 400
 
     def __init__(self, server: str, tool: str, errors: Sequence[tuple[str, str]]) -> None:
-        first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
+        first = first_of(errors)
         super().__init__(
             f"The arguments for tool '{tool}' of server '{server}' are invalid, so nothing was sent: {first}.",
             server=server,
             tool=tool,
-            errors=listed,
+            errors=listed(errors),
         )
 
 
@@ -117,12 +116,11 @@ class ToolResultInvalid(Problem):
     outcome = Outcome.EXECUTED
 
     def __init__(self, server: str, reason: str, *, errors: Sequence[tuple[str, str]] = ()) -> None:
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
         super().__init__(
             f"Server '{server}' completed the operation with a result that cannot be used: {reason}."
             " Its owner has to mend it.",
             server=server,
-            errors=listed or None,
+            errors=listed(errors) or None,
         )
 
 
@@ -155,6 +153,21 @@ class InputUnsupported(Problem):
         super().__init__(
             f"Server '{server}' asks for input that this host cannot give ({reason}); nobody was asked.",
             server=server,
+        )
+
+
+class InputRoundsExceeded(Problem):
+    """The peer asks again after every answer; it is not answered for ever."""
+
+    code, title, status = "input-rounds-exceeded", "Input rounds exceeded", 502
+    outcome = Outcome.UNKNOWN
+
+    def __init__(self, server: str, *, rounds: int) -> None:
+        super().__init__(
+            f"Server '{server}' asked for input more than {rounds} times for one operation, which was given up."
+            " Ask the server's owner; what it did meanwhile is unknown.",
+            server=server,
+            rounds=rounds,
         )
 
 
@@ -210,12 +223,11 @@ class AnswerInvalid(Problem):
     code, title, status = "answer-invalid", "Answer invalid", 400
 
     def __init__(self, interrupt: str, errors: Sequence[tuple[str, str]]) -> None:
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
-        first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
+        first = first_of(errors)
         super().__init__(
             f"The answer does not fit the question, which stays open: {first}.",
             interrupt=interrupt,
-            errors=listed,
+            errors=listed(errors),
         )
 
 

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import orjson
 
 from app.core import param_headers
-from app.core.canonical import revision
-from app.core.catalog import Entry, ServerCatalog, Withheld
+from app.core.canonical import canonical, revision
+from app.core.catalog import Entry, Judgement, ServerCatalog, Withheld
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.json_value import Json
 from app.core.problems import CatalogInvalid
@@ -91,17 +91,34 @@ def admit(
     _require_unique(catalog, definition)
     enabled = _enabled(catalog, definition)
     _require_addressable(enabled, definition)
-    limits = (max_schema_depth, max_schema_nodes)
     tools: dict[str, Tool] = {}
+    canonicals: list[bytes] = []
     withheld = list(catalog.withheld)
     for entry in enabled:
-        tool = _tool(entry, definition, limits=limits)
-        if isinstance(tool, Tool):
-            tools[entry.name] = tool
+        judgement = catalog.judged.get(entry.name) or judge(
+            entry,
+            is_http=isinstance(definition, HttpDefinition),
+            max_schema_depth=max_schema_depth,
+            max_schema_nodes=max_schema_nodes,
+        )
+        if judgement.fault is None:
+            effect = Effect.READ if entry.name in definition.read else Effect.HOST
+            tools[entry.name] = Tool(entry.name, effect, entry.raw)
+            canonicals.append(judgement.canonical)
         else:
-            withheld.append(Withheld(entry.name, tool, _LIST))
-    registry = Registry(MappingProxyType(tools), revision(tool.raw for tool in tools.values()))
-    return Admitted(registry, tuple(withheld))
+            withheld.append(Withheld(entry.name, judgement.fault, _LIST))
+    return Admitted(Registry(MappingProxyType(tools), revision(canonicals)), tuple(withheld))
+
+
+def judge(entry: Entry, *, is_http: bool, max_schema_depth: int, max_schema_nodes: int) -> Judgement:
+    """Return what is to be found of a tool by itself; of a hostile one that may take seconds."""
+    value = orjson.loads(entry.raw)
+    schema, output = value["inputSchema"], value.get("outputSchema")
+    fault = next(_schema_faults(schema, output, limits=(max_schema_depth, max_schema_nodes)), None)
+    if fault is None and is_http and param_headers.fault(orjson.dumps(schema)) is not None:
+        fault = "header-annotation-invalid"
+    form = canonical(value) if fault is None else b""
+    return Judgement(fault, entry.raw if form == entry.raw else form)
 
 
 def _require_unique(catalog: ServerCatalog, definition: StdioDefinition | HttpDefinition) -> None:
@@ -155,21 +172,6 @@ def _invalid(
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     quoted = ", ".join(f"'{name}'" for name in shown)
     return CatalogInvalid(definition.name, reason, f"{detail} {quoted}{more}", names=shown)
-
-
-def _tool(
-    entry: Entry, definition: StdioDefinition | HttpDefinition, *, limits: tuple[int, int]
-) -> Tool | str:
-    """Return the tool of an entry, or the reason code why it is withheld."""
-    value = orjson.loads(entry.raw)
-    schema, output = value["inputSchema"], value.get("outputSchema")
-    fault = next(_schema_faults(schema, output, limits=limits), None)
-    if fault is not None:
-        return fault
-    if isinstance(definition, HttpDefinition) and param_headers.fault(orjson.dumps(schema)) is not None:
-        return "header-annotation-invalid"
-    effect = Effect.READ if entry.name in definition.read else Effect.HOST
-    return Tool(entry.name, effect, entry.raw)
 
 
 def _schema_faults(schema: Json, output: Json, *, limits: tuple[int, int]) -> Iterator[str]:

@@ -3,12 +3,17 @@
 The kinds of Problem live in ``problems``; this module holds what they share.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
 from app.core.json_value import Json, JsonObject
 
 TYPE_PREFIX = "https://problems.plurnk.dev/mcp"
+DETAIL_MAX = 4096
+"""Characters of the sentence: whatever a client or peer named in it, a Problem stays small."""
+NAME_MAX = 256
+"""Characters of a name, a pointer or a message that somebody else chose."""
 
 
 class Stage(StrEnum):
@@ -27,6 +32,21 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+def shortened(text: str, limit: int = NAME_MAX) -> str:
+    """Return the text, its end replaced by ``…`` where it is too long to be repeated."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def listed(errors: Sequence[tuple[str, str]]) -> list[Json]:
+    """Return the fact ``errors``: where something is wrong, by JSON Pointer, and what."""
+    return [{"pointer": shortened(pointer), "message": shortened(message)} for pointer, message in errors]
+
+
+def first_of(errors: Sequence[tuple[str, str]]) -> str:
+    """Return the first few errors in words, for the sentence."""
+    return "; ".join(f"{shortened(pointer) or '/'}: {shortened(message)}" for pointer, message in errors[:5])
+
+
 class Problem(Exception):
     """Something went wrong that a caller is told about, with a slug that SPEC.md lists.
 
@@ -43,8 +63,8 @@ class Problem(Exception):
     """What is known of the effect; shown for operations only."""
 
     def __init__(self, detail: str, **facts: Json) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = shortened(detail, DETAIL_MAX)
+        super().__init__(self.detail)
         self.facts: JsonObject = {name: value for name, value in facts.items() if value is not None}
 
     def document(self, stage: Stage = Stage.MANAGEMENT) -> JsonObject:

@@ -15,8 +15,8 @@ SPEC §problems, both ways.
 from collections.abc import Sequence
 from typing import Literal
 
-from app.core.json_value import Json, JsonObject
-from app.core.problem import Problem
+from app.core.json_value import JsonObject
+from app.core.problem import Problem, first_of, listed, shortened
 
 Transport = Literal["stdio", "http"]
 REVISION = "2026-07-28"
@@ -48,7 +48,7 @@ class ParameterRequired(Problem):
     code, title, status = "parameter-required", "Parameter required", 400
 
     def __init__(self, field: str) -> None:
-        super().__init__(f"The parameter '{field}' is required.", field=field)
+        super().__init__(f"The parameter '{shortened(field)}' is required.", field=shortened(field))
 
 
 class ParameterInvalid(Problem):
@@ -57,7 +57,9 @@ class ParameterInvalid(Problem):
     code, title, status = "parameter-invalid", "Parameter invalid", 400
 
     def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"The parameter '{field}' is invalid: {reason}.", field=field)
+        super().__init__(
+            f"The parameter '{shortened(field)}' is invalid: {shortened(reason)}.", field=shortened(field)
+        )
 
 
 class WorkspaceRequired(Problem):
@@ -99,9 +101,8 @@ class DefinitionInvalid(Problem):
 
     def __init__(self, errors: Sequence[tuple[str, str]], *, server: str | None = None) -> None:
         whom = f"of server '{server}' " if server else ""
-        first = "; ".join(f"{pointer or '/'}: {message}" for pointer, message in errors[:5])
-        listed: list[Json] = [{"pointer": pointer, "message": message} for pointer, message in errors]
-        super().__init__(f"The definition {whom}is invalid: {first}.", server=server, errors=listed)
+        first = first_of(errors)
+        super().__init__(f"The definition {whom}is invalid: {first}.", server=server, errors=listed(errors))
         self.errors = tuple(errors)
 
 
@@ -111,6 +112,7 @@ class ReferenceMissing(Problem):
     code, title, status = "reference-missing", "Environment reference missing", 400
 
     def __init__(self, *, server: str, variable: str, field: str) -> None:
+        variable, field = shortened(variable), shortened(field)
         super().__init__(
             f"Server '{server}' references the variable '{variable}' in '{field}', and the daemon's environment has no"
             " value for it. Set it where the daemon starts, then try again.",
@@ -126,6 +128,7 @@ class ReferenceRefused(Problem):
     code, title, status = "reference-refused", "Environment reference refused", 403
 
     def __init__(self, *, server: str, variable: str, field: str) -> None:
+        variable, field = shortened(variable), shortened(field)
         super().__init__(
             f"Server '{server}' references the variable '{variable}' in '{field}', which PLURNK_REFERENCES does not"
             " allow. Ask the operator.",

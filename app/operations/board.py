@@ -175,6 +175,11 @@ class Board:
             raise OperationNotFound(operation_id)
         return settled(known.id, known.kind, known.ending)
 
+    def operation_of(self, interrupt: str) -> str | None:
+        """Return the id of the open operation that put this interrupt, answered or not."""
+        operation = self._open.of_interrupt(interrupt)
+        return None if operation is None else operation.id
+
     def open_interrupts(self, thread_id: str | None = None) -> tuple[Interrupt, ...]:
         """Return the open interrupts of operations begun on the thread, or of all; oldest first."""
         for operation in self._open.all():
@@ -185,6 +190,14 @@ class Board:
             if thread_id is None or operation.thread_id == thread_id
             for interrupt in operation.open_interrupts
         )
+
+    def kind_of(self, interrupt: str) -> str | None:
+        """Return the kind of action whose operation put this interrupt, where it is open or kept."""
+        operation = self._open.of_interrupt(interrupt)
+        if operation is not None:
+            return operation.machine.work.kind
+        known = self._settled.of_interrupt(interrupt)
+        return None if known is None else known.kind
 
     def shut_down(self) -> None:
         """End every operation as cancelled by shutdown."""
@@ -269,8 +282,8 @@ class Board:
         """
         for interrupt, entry in given.items():
             if interrupt in known.unanswered:
-                if known.is_expired:
-                    raise InterruptExpired(interrupt)
+                if known.is_expired and isinstance(known.ending, Failed):
+                    raise InterruptExpired(interrupt).with_outcome(known.ending.problem.outcome)
             elif known.answers[interrupt] != fingerprint(entry):
                 raise InterruptConflict(interrupt)
         tell_result(known.id, known.tool_call_id, known.ending, observe)

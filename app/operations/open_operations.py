@@ -17,8 +17,7 @@ from app.core.answers import Progress, RequestFault
 from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
-from app.core.operation import Ask, Completed, Failed, Operation, OperationState, Send, Step, Work
-from app.core.operation_problems import InterruptExpired
+from app.core.operation import Ask, Completed, Failed, Operation, OperationState, Send, Step, Wait, Work
 from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
 from app.operations.endings import Rest, Waiting, settled
@@ -28,6 +27,8 @@ from app.settings import Settings
 from app.workspaces.workspace import Workspace
 
 Observe = Callable[[RunEvent], None]
+STATE_MESSAGE_MAX = 200
+"""Characters of a question that the AG-UI state shows; the interrupt has the whole."""
 
 
 class Allowance:
@@ -105,8 +106,8 @@ class OpenOperations:
         try:
             with scope:
                 step = first()
-                while isinstance(step, Send):
-                    step = await self._send(operation, step, observe)
+                while isinstance(step, Send | Wait):
+                    step = await self._perform(operation, step, observe)
                 if isinstance(step, Ask):
                     return self._park(operation, step)
             if not machine.is_ended:
@@ -169,6 +170,12 @@ class OpenOperations:
 
     # Steps
 
+    async def _perform(self, operation: OpenOperation, step: Send | Wait, observe: Observe) -> Step:
+        if isinstance(step, Wait):
+            await anyio.sleep(step.seconds)
+            return step.then
+        return await self._send(operation, step, observe)
+
     async def _send(self, operation: OpenOperation, send: Send, observe: Observe) -> Step:
         """Send one request over the operation's lease and feed the machine what arrives."""
         machine = operation.machine
@@ -195,8 +202,10 @@ class OpenOperations:
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
         loop = asyncio.get_running_loop()
-        patience = self.settings.proposal_timeout_ms / 1000
-        operation.due = due = min(operation.deadline, loop.time() + patience)
+        due = operation.deadline
+        if operation.machine.is_proposed:
+            due = min(due, loop.time() + self.settings.proposal_timeout_ms / 1000)
+        operation.due = due
         expires_at = _rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
         for question in ask.questions:
             interrupt = _interrupt(operation, question, expires_at)
@@ -217,7 +226,7 @@ class OpenOperations:
         if operation.due >= operation.deadline:
             operation.machine.time_out(self.settings.request_timeout_ms)
         else:
-            operation.machine.fail(InterruptExpired(operation.open_interrupts[0].id))
+            operation.machine.expire(operation.open_interrupts[0].id)
         self.end(operation)
 
     def _ended(self, operation: OpenOperation) -> None:
@@ -338,7 +347,12 @@ def _interaction(operation: OpenOperation, interrupt: Interrupt) -> JsonObject:
     entry["server"] = work.server
     if work.tool is not None:
         entry["tool"] = work.tool
-    return entry | {"message": interrupt.message, "expiresAt": interrupt.expires_at}
+    return entry | {"message": _short(interrupt.message), "expiresAt": interrupt.expires_at}
+
+
+def _short(message: str) -> str:
+    """Return the beginning of the message: every run of the workspace gets the whole state."""
+    return message if len(message) <= STATE_MESSAGE_MAX else f"{message[: STATE_MESSAGE_MAX - 1]}…"
 
 
 def _wake(operation: OpenOperation) -> None:

@@ -31,6 +31,7 @@ RESOURCE_NOT_FOUND = -32002
 """What earlier revisions answered for an unknown resource, and clients still understand."""
 
 Refusals = Mapping[int, Callable[[], Problem]]
+_MAY_ASK = frozenset({"resources/read", "prompts/get"})
 
 
 async def read(board: Board, uri: str, *, observe: Observe, thread_id: str | None = None) -> Rest:
@@ -120,6 +121,7 @@ def _work(
         request=request,
         interpret=interpret,
         max_result=board.settings.max_result,
+        may_ask=request.method in _MAY_ASK,
         refusals=refusals or {},
     )
 

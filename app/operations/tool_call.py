@@ -141,6 +141,7 @@ def _work(
         max_result=max_result,
         tool=tool,
         tool_call_id=tool_call_id,
+        may_ask=True,
         consent=consent,
         refused={"status": 200, "operation": operation, "rejected": True},
     )

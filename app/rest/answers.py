@@ -7,7 +7,7 @@ from typing import assert_never
 import orjson
 
 from app.actions.action import ActionOutcome, Done, Interrupted
-from app.core.events import RunEvent
+from app.core.events import RunEvent, ToolCallStarted
 from app.core.json_value import JsonObject
 from app.core.operation_problems import OperationCancelled
 from app.core.problem import Outcome, Problem, Stage
@@ -20,8 +20,31 @@ from app.doors.streams import Ending
 Work = Callable[[], Awaitable[ActionOutcome]]
 
 
-async def answer(scope: Scope, receive: Receive, send: Send, work: Work, *, stage: Stage) -> None:
-    """Do the work while the client is there, then send how it ended.
+class Observed:
+    """What REST remembers of a request's work, whose end it tells alone: the operation, once there is one."""
+
+    def __init__(self, operation: str | None = None) -> None:
+        self.operation = operation
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take notice of what happened."""
+        if isinstance(event, ToolCallStarted):
+            self.operation = event.operation
+
+    def cut_off(self) -> Problem:
+        """Return the end of work that shutdown stopped before it had one.
+
+        A tool call may have had its effect: that is not answered with a Problem that invites to try again.
+        """
+        if self.operation is None:
+            return ShuttingDown().with_outcome(Outcome.UNKNOWN)
+        return OperationCancelled(self.operation, by="shutdown", outcome=Outcome.UNKNOWN)
+
+
+async def answer(
+    scope: Scope, receive: Receive, send: Send, work: Work, *, stage: Stage, observed: Observed | None = None
+) -> None:
+    """Do the work while the client is there, then send how it ended; ``observed`` is what the work tells.
 
     Raises:
         ShuttingDown: nothing was begun.
@@ -32,18 +55,13 @@ async def answer(scope: Scope, receive: Receive, send: Send, work: Work, *, stag
             ends.append(await _end_of(work))
         if attention.ending is Ending.CLIENT_GONE:
             return
-        if not ends or (attention.ending is Ending.SHUTDOWN and isinstance(ends[0], OperationCancelled)):
-            ends = [ShuttingDown().with_outcome(Outcome.UNKNOWN)]
-        await _send(send, ends[0], stage)
+        end = ends[0] if ends else (observed or Observed()).cut_off()
+        await _send(send, end, Stage.OPERATION if isinstance(end, OperationCancelled) else stage)
 
 
 async def send_json(send: Send, body: JsonObject, status: int = HTTPStatus.OK) -> None:
     """Answer with one JSON object."""
     await send_whole(send, status, orjson.dumps(body))
-
-
-def unobserved(_event: RunEvent) -> None:
-    """Take no notice: REST tells the end alone."""
 
 
 async def _end_of(work: Work) -> ActionOutcome | Problem:

@@ -9,6 +9,9 @@ from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import Json
 
+FAULTS_MAX = 20
+"""Faults that one Problem names."""
+
 
 class InterruptAnswer(Params):
     """An AG-UI resume entry without its id, which the path has; null is as good as absent."""
@@ -28,7 +31,7 @@ def parse_answer(interrupt: str, body: Json) -> ResumeEntry:
     try:
         given = InterruptAnswer.model_validate(body)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
+        faults = error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]
         raise InputMalformed(
             [("".join(f"/{part}" for part in fault["loc"]), fault["msg"].lower()) for fault in faults]
         ) from None

@@ -6,19 +6,26 @@ It is served as it is, and a test holds it against the routes and their real ans
 from collections.abc import Iterable
 
 from app.core.json_value import Json, JsonObject
-from app.rest.schemas import RESULTS, closed, components, problem_kinds, ref, status_of
+from app.core.text_rules import SERVER_NAME
+from app.rest.schemas import RESULTS, WORKSPACE_NAME, closed, components, problem_kinds, ref, status_of
 
 _DOOR = ("401", "403", "503")
 """What the gate and a daemon that goes down answer on every route but health."""
 _BODY = ("413", "415", "422")
 _PROBLEM_JSON = "application/problem+json"
-_PARAMETERS = {
-    "workspace": "1 to 128 of A-Z a-z 0-9 . _ - and no dot at the start.",
-    "name": "The server's name.",
-    "interrupt": "The interrupt's id.",
-    "operation": "The operation's id.",
+_PARAMETERS: dict[str, tuple[str, JsonObject]] = {
+    "workspace": ("1 to 128 of A-Z a-z 0-9 . _ - and no dot at the start.", WORKSPACE_NAME),
+    "name": (
+        f"The server's name. {SERVER_NAME.description}",
+        {"type": "string", "pattern": SERVER_NAME.pattern},
+    ),
+    "interrupt": ("The interrupt's id.", {"type": "string"}),
+    "operation": ("The operation's id.", {"type": "string"}),
 }
+"""What each parameter of a path is: its description and its schema."""
 _ANY_ACTION = tuple(dict.fromkeys(name for names in RESULTS.values() for name in names))
+_RESUMED = ("CallResult", "Rejected", "Contents", "Prompt", "Interrupted")
+"""What an operation that asked can come to."""
 
 
 def document() -> JsonObject:
@@ -57,7 +64,7 @@ def _paths() -> JsonObject:
         f"{workspace}/interactions/{{interrupt}}": {
             "post": _operation(
                 "Answer one interrupt; the last one of its operation answers as the action would.",
-                answers=("CallResult", "Rejected", "Interrupted"),
+                answers=_RESUMED,
                 problems=_action_problems(*_BODY),
                 path=("workspace", "interrupt"),
                 body=ref("InterruptAnswer"),
@@ -66,7 +73,7 @@ def _paths() -> JsonObject:
         f"{workspace}/operations/{{operation}}": {
             "get": _operation(
                 "Repeat the end of an operation, kept for ten minutes, or say where it stands.",
-                answers=("CallResult", "Rejected", "Interrupted", "Working"),
+                answers=(*_RESUMED, "Working"),
                 problems=_action_problems(),
                 path=("workspace", "operation"),
             )
@@ -166,8 +173,8 @@ def _operation(
             "name": name,
             "in": "path",
             "required": True,
-            "description": _PARAMETERS[name],
-            "schema": {"type": "string"},
+            "description": _PARAMETERS[name][0],
+            "schema": _PARAMETERS[name][1],
         }
         for name in path
     ]

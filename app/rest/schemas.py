@@ -15,10 +15,12 @@ from app.actions.table import ACTIONS
 from app.core import door_problems, operation_problems, problems
 from app.core.definitions import SCHEMA
 from app.core.json_value import Json, JsonObject
+from app.core.names import WORKSPACE_NAME_PATTERN
 from app.core.problem import Outcome, Problem, Stage
 from app.rest.models import InterruptAnswer
 
 _TEXT: JsonObject = {"type": "string"}
+WORKSPACE_NAME: JsonObject = {"type": "string", "pattern": f"^{WORKSPACE_NAME_PATTERN}$"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _FLAG: JsonObject = {"type": "boolean"}
 _ANY_OBJECT: JsonObject = {"type": "object"}
@@ -159,7 +161,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "workspace.mcp.complete": ("Completion",),
     "workspace.mcp.tools": ("ToolList",),
     "workspace.mcp.call": ("CallResult", "Rejected", "Interrupted"),
-    "workspace.mcp.read": ("ResourceList", "Contents", "PromptList", "Prompt"),
+    "workspace.mcp.read": ("ResourceList", "Contents", "PromptList", "Prompt", "Interrupted"),
     "workspace.mcp.cancel": ("Cancelled",),
     "workspace.mcp.watch": ("Watched",),
 }
@@ -274,7 +276,7 @@ def _run_agent_input() -> JsonObject:
     """Return the schema of AG-UI 1.0 RunAgentInput, as far as a management run looks at it."""
     plurnk: JsonObject = {
         "type": "object",
-        "properties": {"workspace": _TEXT, "action": ref("Action")},
+        "properties": {"workspace": WORKSPACE_NAME, "action": ref("Action")},
         "required": ["workspace"],
     }
     return {

@@ -14,13 +14,13 @@ from app.core.door_problems import InputMalformed
 from app.core.json_value import Json, JsonObject
 from app.core.names import parse_workspace_name
 from app.core.problem import Stage
-from app.core.problems import ParameterInvalid, ParameterRequired
+from app.core.problems import ActionRequired, ParameterInvalid, ParameterRequired
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.body import has_body, read_json
 from app.doors.endpoint import host_of
 from app.doors.security import principal_of
 from app.operations.board import Board, StillOpen, Working
-from app.rest.answers import Work, answer, unobserved
+from app.rest.answers import Observed, Work, answer
 from app.rest.models import parse_answer
 from app.workspaces.workspace import Workspace
 
@@ -29,7 +29,12 @@ WATCH = "workspace.mcp.watch"
 
 async def act(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform the action that is the body."""
-    await _perform(scope, receive, send, await _body(scope, receive))
+    action = await _body(scope, receive)
+    if action is None:
+        raise ActionRequired("body")
+    if not isinstance(action, dict):
+        raise ParameterInvalid("body", "an action is an object with a 'kind'")
+    await _perform(scope, receive, send, action)
 
 
 async def list_servers(scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,15 +79,16 @@ async def answer_interrupt(scope: Scope, receive: Receive, send: Send) -> None:
     workspace = _workspace(scope)
     entry = parse_answer(_path(scope)["interrupt"], await _body(scope, receive))
     board = host_of(scope).boards.of(workspace)
+    observed = Observed(board.operation_of(entry.interrupt_id))
 
     async def answered() -> ActionOutcome:
         with workspace.in_use():
-            rest = await board.answer(entry, observe=unobserved)
+            rest = await board.answer(entry, observe=observed)
         if isinstance(rest, StillOpen):
             return Interrupted(rest.operation, rest.interrupts)
         return action_outcome(rest)
 
-    await answer(scope, receive, send, answered, stage=Stage.OPERATION)
+    await answer(scope, receive, send, answered, stage=Stage.OPERATION, observed=observed)
 
 
 async def show_operation(scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,15 +113,15 @@ async def _perform_on_server(scope: Scope, receive: Receive, send: Send, kind: s
     await _perform(scope, receive, send, {**members, "kind": kind, "name": _path(scope)["name"]})
 
 
-async def _perform(scope: Scope, receive: Receive, send: Send, action: Json) -> None:
+async def _perform(scope: Scope, receive: Receive, send: Send, action: JsonObject) -> None:
     host, principal = host_of(scope), principal_of(scope)
     name = _name(scope)
-    members = action if isinstance(action, dict) else {}
-    kind = members.get("kind")
-    work: Work = partial(perform, host, principal, name, action, observe=unobserved)
+    kind = action.get("kind")
+    observed = Observed()
+    work: Work = partial(perform, host, principal, name, action, observe=observed)
     if kind == WATCH:
-        work = partial(_watched, work, members.get("seconds"), host.manager.workspace(name))
-    await answer(scope, receive, send, work, stage=stage_of(kind))
+        work = partial(_watched, work, action.get("seconds"), host.manager.workspace(name))
+    await answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
 
 
 async def _watched(work: Work, seconds: Json, workspace: Workspace) -> ActionOutcome:

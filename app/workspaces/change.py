@@ -1,8 +1,9 @@
 """THE protocol: prepare a candidate, commit it at quiescence, retire what it replaces. SPEC §lifecycle.
 
 Attach, replace, reconnect, restore and detach are this one function with different ``Change`` values. Everything that
-can refuse stands before the shield; inside it only the store can fail, and then nothing was published. Without the
-shield a client that disconnects during the write would leave the database and the memory apart.
+can refuse stands before the write; in it only the store can fail, and then nothing was published. From its turn on a
+change is committed by a task of the workspace: a client that disconnects during the write would leave the database and
+the memory apart.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -15,8 +16,10 @@ import anyio
 from app.core.attachments import AttachmentRecord
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
+from app.core.problems import ShuttingDown
 from app.core.snapshot import ServerSnapshot
 from app.ports import Connection, Source, Target
+from app.workspaces.preparations import Preparation
 
 if TYPE_CHECKING:
     from app.workspaces.workspace import Workspace
@@ -53,10 +56,11 @@ async def change_server(
     Raises:
         Problem: nothing was stored, published or closed, except the candidate.
     """
-    if change.definition is None:
-        return await commit(workspace, change, None)
-    candidate = await _prepare(workspace, change, change.definition, observe)
-    return await commit(workspace, change, candidate)
+    with workspace.preparations.running(change.name) as preparation:
+        if change.definition is None:
+            return await _commit(workspace, change, None, preparation)
+        candidate = await _prepare(workspace, change, change.definition, observe)
+        return await _commit(workspace, change, candidate, preparation)
 
 
 async def _prepare(
@@ -66,36 +70,92 @@ async def _prepare(
     observe: Callable[[RunEvent], None],
 ) -> Connection:
     observe(PreparationStarted(change.name))
-    candidate: Connection | None = None
+    target = Target(workspace=workspace.name, definition=definition, source=change.source, is_explicit=True)
     try:
-        with workspace.preparations.running(change.name):
-            target = Target(
-                workspace=workspace.name, definition=definition, source=change.source, is_explicit=True
-            )
-            candidate = await workspace.open(target)
+        candidate = await workspace.open(target)
     except BaseException:
-        # Also a cancellation that came in the same turn as the candidate: detach won, and nobody else will close it.
-        await _discard(candidate)
+        observe(PreparationEnded(change.name))
         raise
-    finally:
+    async with _retired_on_error(candidate):
         observe(PreparationEnded(change.name))
     return candidate
 
 
-async def commit(
-    workspace: "Workspace", change: Change, candidate: Connection | None
+async def _commit(
+    workspace: "Workspace",
+    change: Change,
+    candidate: Connection | None,
+    preparation: Preparation,
 ) -> ServerSnapshot[Connection] | None:
     """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
-    retirement = anyio.Event()
-    async with _retired_on_error(candidate), workspace.committing(), workspace.gate(change.name).quiet():
-        workspace.require_no_drift(change)
-        successor = workspace.successor(change, candidate)
+    commit = _Commit(workspace, change, candidate, preparation)
+    async with _retired_on_error(candidate):
+        if not workspace.owner.start(commit.run):
+            raise ShuttingDown
+    try:
+        await commit.over.wait()
+    except BaseException:
+        commit.scope.cancel()
         with anyio.CancelScope(shield=True):
-            if change.write is not None:
-                await workspace.store.apply(workspace.name, change.name, change.write.record)
-            retirement = workspace.publish(change, successor)
-    await retirement.wait()
-    return successor
+            await commit.over.wait()
+        raise
+    if commit.failure is not None:
+        raise commit.failure
+    await commit.retirement.wait()
+    return commit.committed
+
+
+class _Commit:
+    """One commit, in a task of the workspace: whoever waits for it cannot leave it half done, however it leaves.
+
+    A shield in the caller's task would keep out a cancelled scope, but not a cancellation of the task itself.
+    """
+
+    def __init__(
+        self,
+        workspace: "Workspace",
+        change: Change,
+        candidate: Connection | None,
+        preparation: Preparation,
+    ) -> None:
+        self._workspace = workspace
+        self._change = change
+        self._candidate = candidate
+        self._preparation = preparation
+        self.scope = anyio.CancelScope()
+        """Cancel it to end the commit, where it has not begun to write."""
+        self.over = anyio.Event()
+        self.failure: Exception | None = ShuttingDown()
+        """Why nothing was changed; None where it was."""
+        self.committed: ServerSnapshot[Connection] | None = None
+        self.retirement = anyio.Event()
+
+    async def run(self) -> None:
+        """Commit, or note why not."""
+        try:
+            with self.scope:
+                await self._run()
+        except Exception as failure:  # noqa: BLE001 the border of a task: its caller raises it
+            self.failure = failure
+        finally:
+            self.over.set()
+
+    async def _run(self) -> None:
+        workspace, change = self._workspace, self._change
+        async with (
+            _retired_on_error(self._candidate),
+            workspace.committing(),
+            workspace.gate(change.name).quiet(),
+        ):
+            workspace.require_no_drift(change)
+            successor = workspace.successor(change, self._candidate)
+            self._preparation.begin_commit()
+            with anyio.CancelScope(shield=True):
+                if change.write is not None:
+                    await workspace.store.apply(workspace.name, change.name, change.write.record)
+                self.retirement = workspace.publish(change, successor)
+                self.committed = workspace.snapshot.servers.get(change.name)
+                self.failure = None
 
 
 @asynccontextmanager

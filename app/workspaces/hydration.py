@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import structlog
 
+from app.core.connection_state import ConnectionState
 from app.core.effective import EffectiveServer
 from app.core.problem import Problem, Stage
 from app.core.problems import Internal, ServerNotConnected, ShuttingDown
 from app.core.snapshot import ServerSnapshot, ServerState
 from app.ports import Connection, Target
-from app.workspaces.publication import published_server
+from app.workspaces.publication import lost, published_server, unavailable
 
 if TYPE_CHECKING:
     from app.workspaces.workspace import Workspace
@@ -69,20 +70,19 @@ class Hydration:
             StoreUnavailable: the workspace's map could not be read.
             ShuttingDown: the daemon is going down.
         """
-        await self._workspace.own()
+        await self._workspace.owner.be()
         if self._phase is Phase.NONE or (self._phase is Phase.FAILED and anyio.current_time() >= self._due):
-            self._start({})
-        if self._phase is Phase.RUNNING:
+            self._start()
+        while self._phase is Phase.RUNNING:
             await self._finished.wait()
         if self._phase is Phase.FAILED and self._load_problem is not None:
-            raise self._load_problem
+            raise self._load_problem.again()
 
     def changed(self, name: str) -> None:
         """Hydrate the rest of a failed workspace after a change of one server was committed."""
-        if self._phase is Phase.FAILED:
+        if self._phase is Phase.FAILED and self._workspace.owner.is_alive:
             log.debug("hydration-follows-change", workspace=self._workspace.name, server=name)
-            servers = self._workspace.snapshot.servers
-            self._start({each.name: each for each in servers.values() if each.is_connected})
+            self._start()
 
     def forget(self) -> None:
         """Let the next use hydrate again, and end every retry."""
@@ -95,37 +95,46 @@ class Hydration:
         if self._scope is not None:
             self._scope.cancel()
 
-    def _start(self, adopted: Servers) -> None:
-        group = self._workspace.group
+    def _start(self) -> None:
         self._phase = Phase.RUNNING
         self._finished = anyio.Event()
-        group.start_soon(self._run, adopted)
+        if not self._workspace.owner.start(self._run):
+            self._phase = Phase.NONE
+            raise ShuttingDown
 
-    async def _run(self, adopted: Servers) -> None:
+    async def _run(self) -> None:
         problem: Problem | None = ShuttingDown()
         try:
             with anyio.CancelScope() as self._scope:
                 async with self._workspace.committing():
-                    await self._hydrate(adopted)
+                    await self._hydrate()
                 problem = None
         except Problem as raised:
-            problem = raised
+            problem = raised.again()
         except Exception:
             trace = uuid.uuid4().hex
             log.exception("hydration-failed", workspace=self._workspace.name, trace=trace)
             problem = Internal(trace)
         finally:
             self._scope = None
-            if problem is not None:
+            if self._phase is Phase.RUNNING:
                 self._fail(load_problem=problem)
             self._finished.set()
 
-    async def _hydrate(self, adopted: Servers) -> None:
+    async def _hydrate(self) -> None:
+        """Publish the whole workspace, or every server's Problem; where it failed the phase stays RUNNING."""
         workspace = self._workspace
         workspace.effective.load(await workspace.store.load(workspace.name))
-        wanted = [each for each in workspace.effective.servers.values() if each.name not in adopted]
-        workspace.show_all({each.name: _preparing(each) for each in wanted} | adopted)
-        servers = adopted | await self._open_all(wanted)
+        kept, wanted = self._kept(), list(workspace.effective.servers.values())
+        wanted = [each for each in wanted if each.name not in kept]
+        for each in workspace.snapshot.servers.values():
+            if each.name not in kept:
+                workspace.retire(each)
+        workspace.show_all({each.name: _preparing(each) for each in wanted} | kept)
+        opened = await self._open_all(wanted)
+        # Since they were opened, and since the kept ones were looked at, some may have been lost.
+        servers = {name: self._still(each) for name, each in opened.items()}
+        servers |= {name: workspace.snapshot.servers[name] for name in kept}
         broken = [each for each in servers.values() if each.problem is not None and not each.is_connected]
         if broken and workspace.settings.hydration == "strict":
             await self._fail_whole(servers, broken[0])
@@ -133,10 +142,23 @@ class Hydration:
         self._phase, self._failures = Phase.HYDRATED, 0
         workspace.show_all(dict(sorted(servers.items())))
         for each in broken:
-            if each.definition is not None:
-                workspace.group.start_soon(
-                    self._retry, each.name, workspace.generation(each.name), self._epoch
-                )
+            # One that was kept and lost comes back by itself.
+            if each.definition is not None and each.published is None:
+                workspace.owner.start(self._retry, each.name, workspace.generation(each.name), self._epoch)
+
+    def _kept(self) -> Servers:
+        """Return the servers that a change connected since the last hydration, by name."""
+        effective = self._workspace.effective.servers
+        servers = self._workspace.snapshot.servers.values()
+        return {each.name: each for each in servers if each.is_connected and each.name in effective}
+
+    def _still(self, server: ServerSnapshot[Connection]) -> ServerSnapshot[Connection]:
+        """Return the server, or the unavailable one where its connection was lost since it was opened."""
+        connection = server.published.connection if server.published else None
+        if connection is None or server.definition is None or connection.state is ConnectionState.READY:
+            return server
+        self._workspace.retire(server)
+        return unavailable(server, lost(server.definition, connection))
 
     async def _open_all(self, wanted: list[EffectiveServer]) -> Servers:
         opened: Servers = {}
@@ -145,8 +167,7 @@ class Hydration:
                 for server in wanted:
                     opening.start_soon(self._open_one, server, opened)
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._close_all(opened)
+            await self._close_all(opened)
             raise
         return opened
 
@@ -182,16 +203,17 @@ class Hydration:
         failed = {
             name: server
             if server.published is None
-            else _withdrawn(server, ServerNotConnected(name, cause=cause))
+            else unavailable(server, ServerNotConnected(name, cause=cause))
             for name, server in sorted(servers.items())
         }
         self._workspace.show_all(failed)
-        self._fail(load_problem=None)
         await self._close_all(servers)
 
     async def _close_all(self, servers: Mapping[str, ServerSnapshot[Connection]]) -> None:
-        for closed in [self._workspace.retire(server) for server in servers.values()]:
-            await closed.wait()
+        with anyio.CancelScope(shield=True):
+            await self._workspace.retirements.close(
+                each.published.connection for each in servers.values() if each.published is not None
+            )
 
     def _fail(self, *, load_problem: Problem | None) -> None:
         self._phase = Phase.FAILED
@@ -218,15 +240,15 @@ class Hydration:
             async with workspace.committing(), workspace.gate(server.name).quiet():
                 if self._is_stale(server.name, generation, epoch):
                     return True
-                workspace.show(server.name, server)
+                shown = self._still(server)
+                workspace.show(server.name, shown)
                 is_taken = True
-        except Problem:
-            return True
+                return shown.is_connected
+        except Problem:  # Busy, or closing.
+            return self._is_stale(server.name, generation, epoch)
         finally:
             if not is_taken:
-                with anyio.CancelScope(shield=True):
-                    await workspace.retire(server).wait()
-        return server.is_connected
+                await self._close_all({server.name: server})
 
     def _is_stale(self, name: str, generation: int, epoch: int) -> bool:
         return (
@@ -249,16 +271,6 @@ def _preparing(server: EffectiveServer) -> ServerSnapshot[Connection]:
 
 
 def _unavailable(server: EffectiveServer, problem: Problem | None) -> ServerSnapshot[Connection]:
-    return ServerSnapshot(
-        name=server.name,
-        source=server.source,
-        state=ServerState.UNAVAILABLE,
-        definition=server.definition,
-        problem=problem,
-    )
-
-
-def _withdrawn(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
     return ServerSnapshot(
         name=server.name,
         source=server.source,

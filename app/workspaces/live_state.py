@@ -8,7 +8,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
+import structlog
+
 from app.core.json_value import JsonObject
+
+log = structlog.get_logger("plurnk.workspace")
 
 Section: TypeAlias = Literal["servers", "pending", "operations", "interactions"]
 Delta: TypeAlias = list[JsonObject]
@@ -86,7 +90,10 @@ class LiveState:
         self._rev += 1
         delta: Delta = [*operations, {"op": "replace", "path": "/plurnk/rev", "value": self._rev}]
         for listener in tuple(self._listeners):
-            listener(delta)
+            try:
+                listener(delta)
+            except Exception:  # A bug in one listener is no reason for a change not to happen.
+                log.exception("listener-failed", workspace=self._workspace)
 
 
 def _escaped(key: str) -> str:

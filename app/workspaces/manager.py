@@ -1,6 +1,7 @@
 """WorkspaceManager: every workspace, made on first use and owned to the end. SPEC §hydration, §shutdown."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
 import anyio
 import structlog
@@ -11,6 +12,7 @@ from app.core.problem import Problem
 from app.core.problems import ShuttingDown, TooMany
 from app.ports import Connector, Store
 from app.settings import Settings
+from app.workspaces.owner import Owner
 from app.workspaces.workspace import Workspace
 
 log = structlog.get_logger("plurnk.manager")
@@ -72,7 +74,7 @@ class WorkspaceManager:
             defaults=self._defaults,
             store=self._store,
             connector=self._connector,
-            start_owner=self._start_owner,
+            begin=self._begin,
         )
         return made
 
@@ -92,16 +94,18 @@ class WorkspaceManager:
                 closing.start_soon(workspace.shut_down)
         self._stop.set()
 
-    async def _start_owner(self, workspace: Workspace) -> None:
+    async def _begin(self, owner: Owner) -> None:
         if self._group is None or self._is_closing:
             raise ShuttingDown
-        await self._group.start(workspace.run)
+        await self._group.start(owner.run)
 
     def _make_room(self) -> bool:
-        """Forget one workspace that was never brought to life; return whether there was one."""
+        """Forget one workspace that holds nothing and nobody uses; return whether there was one."""
         for name, workspace in self._workspaces.items():
-            if not workspace.has_owner and not workspace.is_watched:
+            if workspace.is_at_rest:
                 del self._workspaces[name]
+                if self._group is not None:
+                    self._group.start_soon(workspace.shut_down)
                 return True
         return False
 
@@ -112,22 +116,31 @@ class WorkspaceManager:
             for workspace in list(self._workspaces.values()):
                 if workspace.hydration.is_done and workspace.idle_ms() >= idle_ms:
                     log.info("workspace-idle", workspace=workspace.name)
-                    await workspace.go_idle(idle_ms)
+                    workspace.owner.start(workspace.go_idle, idle_ms)
 
     async def _hydrate_stored(self) -> None:
         limiter = anyio.CapacityLimiter(EAGER_AT_ONCE)
-        try:
+        names: list[str] = []
+        with _failing_alone():
             names = await self._store.workspaces()
-        except Problem as problem:
-            log.warning("eager-hydration-failed", code=problem.code)
-            return
         async with anyio.create_task_group() as hydrating:
             for name in names:
                 hydrating.start_soon(self._hydrate_one, name, limiter)
 
     async def _hydrate_one(self, name: str, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
-            try:
-                await self.workspace(name).ready()
-            except Problem as problem:
-                log.warning("eager-hydration-failed", workspace=name, code=problem.code)
+            with _failing_alone(workspace=name):
+                workspace = self.workspace(name)
+                with workspace.in_use():
+                    await workspace.ready()
+
+
+@contextmanager
+def _failing_alone(**where: str) -> Generator[None]:
+    """Log what the block raises: an eager start that fails is still a start, and one workspace is not its siblings."""
+    try:
+        yield
+    except Problem as problem:
+        log.warning("eager-hydration-failed", code=problem.code, **where)
+    except Exception:
+        log.exception("eager-hydration-failed", **where)

@@ -1,4 +1,4 @@
-"""Candidates that are being prepared, by server name, so that detach can cancel them. SPEC §lifecycle."""
+"""Changes that have not begun to commit, by server name, so that detach can cancel them. SPEC §lifecycle."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,41 +8,64 @@ import anyio
 from app.core.problems import ServerChanged
 
 
+class Preparation:
+    """One change of one server until it begins to commit."""
+
+    def __init__(self, registry: "Preparations", server: str) -> None:
+        self._registry = registry
+        self.server = server
+        self.scope = anyio.CancelScope()
+
+    def begin_commit(self) -> None:
+        """Be out of everybody's reach from now on.
+
+        Raises:
+            ServerChanged: it was cancelled, and whoever did so was told that nothing comes of it.
+        """
+        if self.scope.cancel_called:
+            raise ServerChanged(self.server)
+        self._registry.drop(self)
+
+
 class Preparations:
     """The running preparations of one workspace."""
 
     def __init__(self) -> None:
-        self._running: dict[str, set[anyio.CancelScope]] = {}
+        self._running: dict[str, set[Preparation]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._running
 
     def __len__(self) -> int:
-        return sum(len(scopes) for scopes in self._running.values())
+        return sum(len(preparations) for preparations in self._running.values())
 
     @contextmanager
-    def running(self, name: str) -> Generator[None]:
-        """Mark the block as a preparation of this server.
+    def running(self, name: str) -> Generator[Preparation]:
+        """Mark the block as a preparation of this server, until it says that it commits.
 
         Raises:
             ServerChanged: somebody called ``cancel`` meanwhile; the block was cancelled.
         """
-        scope = anyio.CancelScope()
-        self._running.setdefault(name, set()).add(scope)
+        preparation = Preparation(self, name)
+        self._running.setdefault(name, set()).add(preparation)
         try:
-            with scope:
-                yield
+            with preparation.scope:
+                yield preparation
         finally:
-            scopes = self._running[name]
-            scopes.discard(scope)
-            if not scopes:
-                del self._running[name]
-        if scope.cancelled_caught:
+            self.drop(preparation)
+        if preparation.scope.cancelled_caught:
             raise ServerChanged(name)
+
+    def drop(self, preparation: Preparation) -> None:
+        """Forget the preparation, where it is known."""
+        preparations = self._running.get(preparation.server, set())
+        preparations.discard(preparation)
+        if not preparations:
+            self._running.pop(preparation.server, None)
 
     def cancel(self, name: str) -> bool:
         """Cancel every preparation of this server; return whether there was one."""
-        scopes = tuple(self._running.get(name, ()))
-        for scope in scopes:
-            scope.cancel()
-        return bool(scopes)
+        preparations = tuple(self._running.get(name, ()))
+        for preparation in preparations:
+            preparation.scope.cancel()
+        return bool(preparations)

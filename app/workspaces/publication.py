@@ -6,6 +6,7 @@ from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.policy import admit
 from app.core.problem import Problem
+from app.core.problems import CatalogInvalid, ServerUnavailable
 from app.core.snapshot import Published, ServerSnapshot, ServerState
 from app.ports import Connection, Source
 from app.settings import Settings
@@ -50,15 +51,39 @@ def reported(
     """
     if server.definition is None or server.published is None:
         return server
-    if connection.state is not ConnectionState.READY:
-        return replace(server, state=ServerState.UNAVAILABLE, problem=connection.problem)
     published = server.published
     if published.is_live is not connection.is_live:
         published = replace(published, is_live=connection.is_live)
-    connected = replace(server, state=ServerState.CONNECTED, published=published, problem=connection.problem)
-    if connection.catalog is server.published.catalog or connection.problem is not None:
-        return connected
+    shown = replace(server, published=published)
+    if connection.state is not ConnectionState.READY:
+        return recovering(shown, connection.problem)
+    if connection.problem is not None:
+        return refused(shown, connection.problem)
+    if connection.catalog is published.catalog:
+        return replace(shown, state=ServerState.CONNECTED, problem=None)
     try:
         return published_server(connection, server.definition, server.source, settings)
-    except Problem as problem:
-        return replace(connected, problem=problem)
+    except CatalogInvalid as problem:
+        return refused(shown, problem)
+
+
+def recovering(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
+    """Return the server while its lost connection comes back: the catalog stays, nothing can be called."""
+    return replace(server, state=ServerState.UNAVAILABLE, problem=problem)
+
+
+def refused(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
+    """Return the server whose connection is well and whose newest catalog was not taken: the old one stays."""
+    return replace(server, state=ServerState.CONNECTED, problem=problem)
+
+
+def unavailable(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
+    """Return the server without a connection."""
+    return replace(server, state=ServerState.UNAVAILABLE, published=None, problem=problem)
+
+
+def lost(definition: StdioDefinition | HttpDefinition, connection: Connection) -> Problem:
+    """Return why the connection, which was prepared and is not ready any more, cannot be published."""
+    if connection.problem is not None:
+        return connection.problem.again()
+    return ServerUnavailable(definition.name, definition.transport, "it ended right after it was prepared")

@@ -1,7 +1,7 @@
 """Workspace: the one authority on what its servers are, now. SPEC §lifecycle, §hydration.
 
-Owns the current snapshot, the gates, the generations and the task group its connections live in. The protocol that
-changes it is ``change``; bringing it to life is ``hydration``.
+Owns the current snapshot, the gates and the generations. The protocol that changes it is ``change``; bringing it to
+life is ``hydration``; its tasks live under its ``owner``.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import anyio
-import structlog
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
@@ -21,7 +20,6 @@ from app.core.problems import (
     ServerExists,
     ServerNotConnected,
     ServerNotFound,
-    ServerUnavailable,
     ShuttingDown,
     TooMany,
 )
@@ -31,15 +29,19 @@ from app.ports import Connection, Connector, Store, Target
 from app.settings import Settings
 from app.workspaces.change import Change
 from app.workspaces.effective_set import EffectiveSet
+from app.workspaces.generations import Generations
 from app.workspaces.hydration import Hydration
 from app.workspaces.live_state import LiveState
+from app.workspaces.owner import Owner
 from app.workspaces.preparations import Preparations
-from app.workspaces.publication import published_server, reported
+from app.workspaces.publication import lost, published_server
 from app.workspaces.quiescence import Gate
-
-log = structlog.get_logger("plurnk.workspace")
+from app.workspaces.reports import Reports
+from app.workspaces.retirements import Retirements
 
 EMPTY: WorkspaceSnapshot[Connection] = WorkspaceSnapshot(MappingProxyType({}))
+NAMES_KEPT = 64
+"""Names of detached servers that a workspace may remember before it looks which of them it can forget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Workspace:
         defaults: Mapping[str, StdioDefinition | HttpDefinition],
         store: Store,
         connector: Connector,
-        start_owner: Callable[["Workspace"], Awaitable[None]],
+        begin: Callable[[Owner], Awaitable[None]],
     ) -> None:
         self.name = name
         self.settings = settings
@@ -76,70 +78,69 @@ class Workspace:
         self.effective = EffectiveSet(defaults)
         self.preparations = Preparations()
         self.snapshot: WorkspaceSnapshot[Connection] = EMPTY
+        self.owner = Owner(name, begin=begin, on_failure=self._begin_again)
+        self.retirements = Retirements(name, self.owner)
         self.hydration = Hydration(self)
+        self._reports = Reports(self)
         self._connector = connector
-        self._start_owner = start_owner
-        self._owning = anyio.Lock()
-        self._group: TaskGroup | None = None
-        self._stop = anyio.Event()
         self._is_closing = False
         self._commit_lock = anyio.Lock()
         self._gates: dict[str, Gate] = {}
-        self._generations: dict[str, int] = {}
+        self._generations = Generations()
         self._users = 0
         self._last_used = anyio.current_time()
 
     # Life
-
-    async def run(self, *, task_status: TaskStatus[None]) -> None:
-        """Own the workspace's task group until ``shut_down``; nothing in it raises."""
-        async with anyio.create_task_group() as group:
-            self._group = group
-            task_status.started()
-            await self._stop.wait()
-            group.cancel_scope.cancel()
-
-    @property
-    def has_owner(self) -> bool:
-        """Whether the workspace was ever brought to life."""
-        return self._group is not None
 
     @property
     def is_watched(self) -> bool:
         """Whether somebody uses it or listens to its state."""
         return self._users > 0 or self.state.has_listeners
 
-    async def own(self) -> None:
-        """Return once the workspace has its owner task.
-
-        Raises:
-            ShuttingDown: the daemon is going down.
-        """
-        async with self._owning:
-            if self._is_closing:
-                raise ShuttingDown
-            if self._group is None:
-                await self._start_owner(self)
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it holds nothing and nobody uses it, so that it can be forgotten and made again."""
+        is_busy = self.is_watched or self.hydration.is_running or len(self.retirements) or self.connections()
+        return not is_busy and not any(gate.operations for gate in self._gates.values())
 
     @property
     def group(self) -> TaskGroup:
-        """The group that the workspace's connections and its own tasks live in.
+        """The group that the workspace's connections live in.
 
         Raises:
             ShuttingDown: the workspace is closing, or has no owner.
         """
-        if self._group is None or self._is_closing:
+        if self._is_closing:
             raise ShuttingDown
-        return self._group
+        return self.owner.group
 
     async def shut_down(self) -> None:
-        """Close every connection, all attempted, and end the owner."""
+        """Close every connection, all attempted, and end the owner.
+
+        A commit that has begun completes first and a hydration closes what it opened; what neither concerns does
+        not wait for them.
+        """
         self._is_closing = True
         self.hydration.cancel()
-        async with anyio.create_task_group() as closing:
-            for connection in self.connections():
-                closing.start_soon(self._retire, connection)
-        self._stop.set()
+        try:
+            at_once = self.connections()
+            await self.retirements.finish(at_once)
+            async with self._commit_lock:
+                await self.retirements.finish(each for each in self.connections() if each not in at_once)
+        finally:
+            self.owner.stop()
+
+    async def _begin_again(self) -> None:
+        """Leave nothing of a group that a bug ended; the next use hydrates again."""
+        async with self._commit_lock:
+            await self.retirements.finish(self._emptied())
+
+    def _emptied(self) -> list[Connection]:
+        """Return every connection after publishing none; the next use hydrates again."""
+        connections = self.connections()
+        self.hydration.forget()
+        self.show_all({})
+        return connections
 
     def connections(self) -> list[Connection]:
         """Return every connection of the current snapshot."""
@@ -199,6 +200,8 @@ class Workspace:
         finally:
             self._users -= 1
             self._last_used = anyio.current_time()
+            if not self._users:
+                self._forget_names()
 
     # What the change protocol asks of it
 
@@ -207,8 +210,17 @@ class Workspace:
         return self._gates.setdefault(name, Gate(name))
 
     def generation(self, name: str) -> int:
-        """Return how many changes of the server were committed."""
-        return self._generations.get(name, 0)
+        """Return the number of the last committed change of the server."""
+        return self._generations.of(name)
+
+    def _forget_names(self) -> None:
+        """Drop what is kept of names that are gone, once nobody can remember them either."""
+        known = self.effective.servers
+        if len(self._gates) > 2 * len(known) + NAMES_KEPT:
+            self._gates = {
+                name: gate for name, gate in self._gates.items() if name in known or gate.operations
+            }
+            self._generations.keep(known.keys())
 
     async def open(self, target: Target) -> Connection:
         """Return a prepared connection that lives in the workspace's group.
@@ -216,7 +228,7 @@ class Workspace:
         Raises:
             Problem: as ``Connector.open``.
         """
-        return await self._connector.open(target, self.group, self._connection_changed)
+        return await self._connector.open(target, self.group, self._reports.changed)
 
     @asynccontextmanager
     async def committing(self) -> AsyncGenerator[None]:
@@ -226,19 +238,25 @@ class Workspace:
                 raise ShuttingDown
             yield
 
+    async def commits_done(self) -> None:
+        """Return once whatever was being committed is published."""
+        async with self._commit_lock:
+            pass
+
     def require_no_drift(self, change: Change) -> None:
         """Return where the server is as the change's author saw it.
 
         Raises:
             ServerExists: an attach, and the name became effective.
             ServerChanged: the server was changed meanwhile.
-            TooMany: an attach beyond the limit.
+            TooMany: one more server than the limit.
         """
         if change.is_attach and change.name in self.effective.servers:
             raise ServerExists(change.name)
         if change.seen_generation != self.generation(change.name):
             raise ServerChanged(change.name)
-        if change.is_attach and len(self.effective.servers) >= self.settings.max_servers:
+        is_new = change.definition is not None and change.name not in self.effective.servers
+        if is_new and len(self.effective.servers) >= self.settings.max_servers:
             raise TooMany(
                 "servers in this workspace", limit=self.settings.max_servers, setting="PLURNK_MAX_SERVERS"
             )
@@ -253,16 +271,16 @@ class Workspace:
         if candidate is None or change.definition is None:
             return None
         if candidate.state is not ConnectionState.READY:
-            transport = change.definition.transport
-            raise candidate.problem or ServerUnavailable(
-                change.name, transport, "it ended right after it was prepared"
-            )
+            raise lost(change.definition, candidate)
         return published_server(candidate, change.definition, change.source, self.settings)
 
     def publish(self, change: Change, successor: ServerSnapshot[Connection] | None) -> anyio.Event:
-        """Make a stored change visible, without awaiting; return the event of the old connection being closed."""
+        """Make a stored change visible, without awaiting; return the event of the old connection being closed.
+
+        Raises nothing: the change is durable.
+        """
         replaced = self.snapshot.servers.get(change.name)
-        self._generations[change.name] = self.generation(change.name) + 1
+        self._generations.advance(change.name)
         if change.write is not None:
             self.effective.put(change.name, change.write.record)
         self.show(change.name, successor)
@@ -270,18 +288,18 @@ class Workspace:
         return self.retire(replaced)
 
     def show(self, name: str, server: ServerSnapshot[Connection] | None) -> None:
-        """Publish one server, or its absence, by one assignment."""
+        """Publish one server as its connection is now, or its absence, by one assignment."""
         if server is None:
             self.snapshot = self.snapshot.without_server(name)
             self.state.drop("servers", name)
         else:
-            server = self._caught_up(server)
+            server = self._reports.caught_up(server)
             self.snapshot = self.snapshot.with_server(server)
             self.state.put("servers", name, live_entry(server))
 
     def show_all(self, servers: Mapping[str, ServerSnapshot[Connection]]) -> None:
-        """Publish a whole snapshot by one assignment."""
-        servers = {name: self._caught_up(server) for name, server in servers.items()}
+        """Publish a whole snapshot by one assignment, each server as its connection is now."""
+        servers = {name: self._reports.caught_up(server) for name, server in servers.items()}
         gone = self.snapshot.servers.keys() - servers.keys()
         self.snapshot = WorkspaceSnapshot(MappingProxyType(dict(servers)))
         with self.state.one_change():
@@ -292,41 +310,11 @@ class Workspace:
 
     def retire(self, server: ServerSnapshot[Connection] | None) -> anyio.Event:
         """Close the connection of a server in the workspace's group; return the event of it being closed."""
-        done = anyio.Event()
-        if server is None or server.published is None or self._group is None:
-            done.set()
-            return done
-        self._group.start_soon(self._retire_then, server.published.connection, done.set)
-        return done
-
-    async def _retire_then(self, connection: Connection, then: Callable[[], None]) -> None:
-        try:
-            await self._retire(connection)
-        finally:
-            then()
-
-    async def _retire(self, connection: Connection) -> None:
-        if failure := await connection.retire():
-            log.warning("close-failed", workspace=self.name, server=connection.server, reason=failure)
-
-    # What connections report
-
-    def _connection_changed(self, connection: Connection) -> None:
-        """Show a published connection's new state or catalog; a candidate's is looked at when it commits."""
-        server = self.snapshot.servers.get(connection.server)
-        if server is None or server.published is None or server.published.connection is not connection:
-            return
-        self.show(server.name, server)
-        problem = self.snapshot.servers[server.name].problem
-        if problem is not None and connection.state is ConnectionState.READY:
-            # The connection is well, its newest catalog was not taken: the old one stays and says so.
-            log.warning("catalog-refused", workspace=self.name, server=server.name, code=problem.code)
-
-    def _caught_up(self, server: ServerSnapshot[Connection]) -> ServerSnapshot[Connection]:
-        """Return the server as its connection is at this moment, which may have reported while nobody heard it."""
-        if server.published is None:
-            return server
-        return reported(server, server.published.connection, self.settings)
+        if server is not None and server.published is not None:
+            return self.retirements.begin(server.published.connection)
+        nothing = anyio.Event()
+        nothing.set()
+        return nothing
 
     # Idleness
 
@@ -338,10 +326,6 @@ class Workspace:
     async def go_idle(self, after_ms: int) -> None:
         """Retire every connection where nobody used the workspace for so long; the next use hydrates again."""
         async with self._commit_lock:
-            if self._is_closing or not self.hydration.is_done or self.idle_ms() < after_ms:
-                return
-            retired = list(self.snapshot.servers.values())
-            self.hydration.forget()
-            self.show_all({})
-        for server in retired:
-            await self.retire(server).wait()
+            if not self._is_closing and self.hydration.is_done and self.idle_ms() >= after_ms:
+                for connection in self._emptied():
+                    self.retirements.begin(connection)

@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from app.actions.action import Action, Done, Params, Run
+from app.actions.action import UNKNOWN_MAX, Action, Done, Params, Run
 from app.core.problem import Problem
 from app.core.problems import ParameterInvalid, ParameterRequired
 
@@ -44,6 +44,33 @@ def test_a_value_is_never_quoted() -> None:
     with pytest.raises(ParameterInvalid) as refused:
         ACTION.parse({"name": ["hunter2-canary"]})
     assert "hunter2-canary" not in refused.value.detail
+
+
+class Nested(Params):
+    inner: Given
+
+
+MANY = {f"member-{number}": number for number in range(1000)}
+
+
+@pytest.mark.parametrize(
+    ("model", "members"),
+    [
+        (Given, {**MANY, "name": "p"}),
+        (Nested, {"inner": {**MANY, "name": "p"}}),
+    ],
+)
+def test_of_very_many_unknown_members_few_are_judged(model: type[Params], members: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(members)
+    assert [fault["loc"][-1] for fault in refused.value.errors()] == list(MANY)[:UNKNOWN_MAX]
+
+
+def test_very_many_unknown_members_hide_no_other_fault() -> None:
+    for members in (MANY, {**MANY, "name": 5}):
+        with pytest.raises((ParameterRequired, ParameterInvalid)) as refused:
+            ACTION.parse(members)
+        assert refused.value.facts["field"] == "name"
 
 
 def test_good_parameters_are_returned() -> None:

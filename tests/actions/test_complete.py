@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from app.actions.complete import ACTION
+from app.actions.complete import ACTION, Context
 from app.core.problem import Problem, Stage
 from app.core.problems import ParameterInvalid, ParameterRequired
 from tests.support.acting import done
@@ -51,3 +52,11 @@ async def test_parameters_are_checked(members: Any, problem: type[Problem]) -> N
             await done(house, ACTION, server="p", **members)
         assert house.peer.requests == []
     assert ACTION.stage is Stage.OPERATION
+
+
+@pytest.mark.spec("actions")
+def test_of_very_many_faulty_choices_the_first_is_judged() -> None:
+    choices = {"language": "python", **{f"choice-{number}": number for number in range(1000)}}
+    with pytest.raises(ValidationError) as refused:
+        Context.model_validate({"arguments": choices})
+    assert [fault["loc"] for fault in refused.value.errors()] == [("arguments", "choice-0")]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import structlog
 
@@ -20,7 +21,7 @@ from app.core.problems import (
     WorkspaceRefused,
     WorkspaceRequired,
 )
-from tests.support.scripted_http import scripted_http
+from tests.support.scripted_http import scripted_http, stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("actions")
@@ -55,13 +56,17 @@ async def test_what_is_no_workspace_is_refused(tmp_path: Path, name: str, expect
             await perform(house.host, Principal(), name, {"kind": "workspace.mcp.list"}, observe=SILENT)
 
 
-@pytest.mark.spec("security")
+@pytest.mark.spec("security", "observe")
 async def test_a_workspace_token_opens_its_own_workspace_only(tmp_path: Path) -> None:
     async with workspace_house(tmp_path) as house:
         action = {"kind": "workspace.mcp.list"}
         await perform(house.host, Principal("w"), "w", action, observe=SILENT)
         with pytest.raises(WorkspaceRefused):
             await perform(house.host, Principal("w"), "v", action, observe=SILENT)
+        detach = {"kind": "workspace.mcp.detach", "name": "q"}
+        with pytest.raises(ServerNotFound):
+            await perform(house.host, Principal("w"), "w", detach, observe=SILENT)
+        assert [row.actor for row in await house.store.audit_rows()] == ["workspace"]
 
 
 @pytest.mark.spec("observe")
@@ -88,6 +93,23 @@ async def test_every_action_leaves_one_log_line_and_a_change_an_audit_row(tmp_pa
             ("operator", "w", "workspace.mcp.detach", "q", "server-not-found"),
             ("operator", "w", "workspace.mcp.detach", None, "parameter-invalid"),
         ]
+
+
+@pytest.mark.spec("observe")
+async def test_a_change_whose_client_left_is_logged_and_audited_as_cancelled(tmp_path: Path) -> None:
+    silent = stream(anyio.Event())
+    async with scripted_http({"server/discover": silent}) as peer, workspace_house(tmp_path) as house:
+        with structlog.testing.capture_logs() as logged:
+            async with anyio.create_task_group() as group:
+
+                async def attach() -> None:
+                    await house.act("attach", server=http(peer))
+
+                group.start_soon(attach)
+                await peer.has_seen(1)
+                group.cancel_scope.cancel()
+        assert [line["outcome"] for line in logged if line["event"] == "action"] == ["cancelled"]
+        assert [row.outcome for row in await house.store.audit_rows()] == ["cancelled"]
 
 
 @pytest.mark.spec("problems")
@@ -123,7 +145,7 @@ async def test_a_caller_keeps_its_workspace_from_being_idle(tmp_path: Path) -> N
             seen.append(workspace.idle_ms())
             return await original()
 
-        workspace.ready = ready  # type: ignore[method-assign]
+        workspace.ready = ready
         await _list(house)
         assert seen == [0.0]
 

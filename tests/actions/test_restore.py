@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.problems import ServerNotFound
+from app.core.problems import ServerNotFound, TooMany
 from tests.support.scripted_http import scripted_http
 from tests.support.workspace_house import http, workspace_house
 
@@ -34,3 +34,20 @@ async def test_a_name_without_a_default_is_not_found_and_its_attachment_stays(tm
         with pytest.raises(ServerNotFound):
             await house.act("restore", name="p")
         assert list(await house.rows()) == ["p"]
+
+
+@pytest.mark.spec("limits")
+async def test_a_default_that_would_be_one_server_too_many_stays_hidden(tmp_path: Path) -> None:
+    limit = {"PLURNK_MAX_SERVERS": "1"}
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, defaults={"d": http(peer, "d")}, environment=limit) as house,
+    ):
+        await house.act("restore", name="d")
+        await house.act("detach", name="d")
+        await house.act("attach", server=http(peer))
+        with pytest.raises(TooMany) as refused:
+            await house.act("restore", name="d")
+        assert refused.value.facts == {"limit": 1, "setting": "PLURNK_MAX_SERVERS"}
+        assert list(await house.listed()) == ["p"]
+        assert len(house.connector.unretired()) == 1

@@ -34,4 +34,4 @@ async def test_a_time_that_is_none_is_refused(tmp_path: Path, seconds: object) -
 async def test_a_watch_does_not_hydrate_the_workspace(tmp_path: Path) -> None:
     async with workspace_house(tmp_path) as house:
         await house.act("watch", seconds=0.01)
-        assert not house.workspace().has_owner
+        assert not house.workspace().owner.is_alive

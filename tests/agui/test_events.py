@@ -108,6 +108,7 @@ def test_a_tool_error_is_marked() -> None:
 
 @pytest.mark.spec("limits")
 def test_a_result_that_no_event_can_carry_is_replaced_by_a_sentence() -> None:
+    assert EVENT_MAX == 8 * 1024 * 1024
     event = tool_call_result(ended({"type": "text", "text": '"' * (EVENT_MAX // 2)}, is_error=True))
     assert len(event) < 1000
     assert judged(event)["metadata"] == {"plurnk": {"isError": True, "omitted": True}}

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from app.agui.run_input import FAULTS_MAX, RunInput, parse_run_input
+from app.agui.run_input import FAULTS_MAX, ID_MAX, RunInput, parse_run_input
 from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
 
@@ -121,3 +122,32 @@ def test_a_malformed_input_is_described_briefly_and_never_quoted() -> None:
     errors: Any = raised.value.facts["errors"]
     assert len(errors) == FAULTS_MAX
     assert "secret-canary" not in str(raised.value.document())
+
+
+@pytest.mark.spec("limits")
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("tools", {"name": "t", "description": "", "parameters": {}}),
+        ("context", {"description": "d", "value": "v"}),
+        ("resume", {"interruptId": "i", "status": "resolved"}),
+    ],
+)
+def test_of_very_many_faulty_members_few_are_judged(name: str, good: Any) -> None:
+    with pytest.raises(InputMalformed) as raised:
+        read(**{name: [good] * 30 + [7] * 1000})
+    errors: Any = raised.value.facts["errors"]
+    assert [error["pointer"] for error in errors] == [f"/{name}/{30 + n}" for n in range(FAULTS_MAX)]
+    judged = raised.value.__context__
+    assert isinstance(judged, ValidationError)
+    assert judged.error_count() == FAULTS_MAX
+
+
+@pytest.mark.spec("limits")
+@pytest.mark.parametrize("name", ["threadId", "runId", "parentRunId"])
+def test_an_id_that_would_fill_everybodys_events_is_refused(name: str) -> None:
+    read(**{name: "x" * ID_MAX})
+    with pytest.raises(InputMalformed) as refused:
+        read(**{name: "x" * (ID_MAX + 1)})
+    errors: Any = refused.value.facts["errors"]
+    assert [error["pointer"] for error in errors] == [f"/{name}"]

@@ -1,13 +1,16 @@
 """The program knows its commands and says what each is for. SPEC §cli."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from app.cli.app import app, register
+from app.cli.exit_status import ExitStatus
 
 COMMANDS = ("list", "attach", "detach", "call", "demo")
 DAEMON_COMMANDS = ("serve", "check", "migrate", "token")
@@ -16,9 +19,19 @@ DAEMON_COMMANDS = ("serve", "check", "migrate", "token")
 @pytest.mark.spec("cli")
 def test_the_program_names_the_daemons_commands_and_the_clients() -> None:
     command = [sys.executable, "-m", "app", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    narrow = {**os.environ, "COLUMNS": "80"}
+    shown = subprocess.run(command, env=narrow, capture_output=True, text=True, timeout=60, check=True).stdout
     words = {line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line.split()}
     assert {*COMMANDS, *DAEMON_COMMANDS} <= words
+    assert "..." not in shown.split("Commands:")[1], "a summary is cut"
+
+
+@pytest.mark.spec("cli")
+def test_a_terminal_that_lacks_a_character_costs_no_answer(tmp_path: Path) -> None:
+    poor = {**os.environ, "PYTHONIOENCODING": "ascii", "PLURNK_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "app", "list"]
+    ended = subprocess.run(command, env=poor, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr.split()[0]) == (ExitStatus.UNREACHABLE, "\\u2717")
 
 
 @pytest.mark.spec("cli")

@@ -17,7 +17,7 @@ from app.cli.failures import AnswerLost, CommandFailure, ProblemAnswer, RunCance
 from app.core.json_value import JsonObject
 from tests.cli.conftest import CLIENT
 from tests.support.daemon import Daemon
-from tests.support.peers.programs import stdio_definition
+from tests.support.peers.programs import ELICITING_SERVER, stdio_definition
 from tests.support.terminal import terminal
 
 Run = Callable[..., CompletedProcess[str]]
@@ -195,3 +195,19 @@ def until_file(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, path
         time.sleep(0.02)
+
+
+@pytest.mark.spec("cli", "calls")
+@pytest.mark.parametrize("flags", [(), ("--yes",), ("--json",)])
+def test_what_a_server_requires_is_told_and_left_open(
+    daemon: Daemon, plurnk: Run, flags: tuple[str, ...]
+) -> None:
+    workspace = f"asking{len(flags)}{'-'.join(flags)[:4]}"
+    definition = stdio_definition("shop", ELICITING_SERVER, "stdio", "sdk", read=["pay"])
+    anyio.run(daemon.attach, workspace, definition)
+    done = plurnk("call", "-w", workspace, "shop", "pay", *flags)
+    assert done.returncode == 6
+    told = done.stdout if "--json" in flags else done.stderr
+    assert "https://pay.example/checkout?order=1" in told
+    assert "A receipt?" in told
+    assert done.stdout == "" or "--json" in flags

@@ -21,7 +21,7 @@ def start(tmp_path: Path) -> subprocess.Popen[str]:
         "PLURNK_TOKEN": "x",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "app", "demo"],
+        [sys.executable, "-P", "-m", "app", "demo"],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -32,6 +32,8 @@ def start(tmp_path: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.spec("cli")
 def test_a_whole_round_is_shown_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text("raise SystemExit('another project')")
     with start(tmp_path) as demo:
         out, err = demo.communicate(timeout=55)
     assert (demo.returncode, err) == (0, "")
@@ -47,7 +49,7 @@ def test_a_whole_round_is_shown_and_nothing_is_left(tmp_path: Path) -> None:
     assert "proposal accepted: Call tool 'build' of server 'workshop'?" in out
     assert "One table of walnut, ready to carry home." in out
     assert "books: 4, shelves: 6" in out
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "app"]
 
 
 @pytest.mark.spec("cli", "shutdown")

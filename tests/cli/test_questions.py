@@ -107,3 +107,12 @@ def test_yes_answers_nothing_but_proposals() -> None:
     _, nobody, _ = screens()
     with pytest.raises(QuestionOpen):
         answer([ELICITATION], workspace="w", accepts_proposals=True, screen=nobody, ask=typed())
+
+
+@pytest.mark.spec("cli")
+def test_what_a_server_requires_is_left_open_even_where_somebody_is_there() -> None:
+    person, _, _ = screens()
+    with pytest.raises(QuestionOpen) as still_open:
+        answer([ELICITATION], workspace="w", accepts_proposals=False, screen=person, ask=typed("y\n"))
+    assert still_open.value.operation == "op-2"
+    assert still_open.value.exit_status == 6

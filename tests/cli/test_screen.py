@@ -57,7 +57,7 @@ def test_the_list_is_a_table_with_the_problem_of_each_server_below() -> None:
 
 
 @pytest.mark.spec("cli")
-@pytest.mark.parametrize("width, columns", [(40, 3), (60, 5), (80, 7), (100, 8)])
+@pytest.mark.parametrize("width, columns", [(30, 3), (40, 4), (60, 5), (80, 7), (100, 8)])
 def test_the_table_fits_the_terminal_with_whole_words(width: int, columns: int) -> None:
     screen, out, _ = shown(width)
     screen.show_servers("default", {"servers": [CONNECTED]})
@@ -66,6 +66,16 @@ def test_the_table_fits_the_terminal_with_whole_words(width: int, columns: int) 
     [heading, _, row] = [line.split() for line in lines if line.strip()]
     assert len(heading) == columns
     assert row[:2] == ["time", "connected"]
+
+
+@pytest.mark.spec("cli")
+def test_a_long_name_takes_the_room_of_lesser_columns() -> None:
+    name = "a-name-of-fifty-characters".ljust(50, "-")
+    screen, out, _ = shown(80)
+    screen.show_servers("default", {"servers": [{**CONNECTED, "name": name}]})
+    [heading, _, row] = [line.split() for line in out.getvalue().splitlines() if line.strip()]
+    assert heading == ["server", "state", "tools"]
+    assert row[0] == name
 
 
 def test_an_empty_workspace_says_how_to_begin() -> None:
@@ -93,6 +103,7 @@ def test_an_attached_server_shows_what_it_offers_and_what_is_withheld() -> None:
     text = out.getvalue()
     assert "attached time (stdio, workspace default)" in text
     assert "get_current_time, convert_time" in text
+    assert "0 resources, 1 prompt\n" in text
     assert "odd\\x1b[2J: no schema" in text
 
 
@@ -205,6 +216,23 @@ def test_a_problem_says_what_happened_to_whom_and_what_to_do_next(
 
 
 @pytest.mark.spec("cli")
+def test_what_to_do_next_is_meant_for_the_same_daemon_and_workspace() -> None:
+    _, _, err = shown()
+    screen = Screen(Console(file=err), Console(file=err, width=100), " -w team")
+    screen.show_failure(problem(code="server-exists", server="time"))
+    assert "Next: Detach it first: plurnk-mcpd detach -w team time\n" in err.getvalue()
+    screen.show_servers("team", {"servers": []})
+    assert "plurnk-mcpd attach -w team NAME URL" in err.getvalue()
+
+
+def test_an_error_that_the_detail_tells_is_not_told_twice() -> None:
+    screen, _, err = shown()
+    error: JsonObject = {"pointer": "/thing", "message": "is required"}
+    screen.show_failure(problem(detail="Nothing was sent: /thing: is required.", errors=[error]))
+    assert err.getvalue().count("/thing: is required") == 1
+
+
+@pytest.mark.spec("cli")
 def test_an_open_question_names_its_operation_its_interrupt_and_the_way_to_answer() -> None:
     screen, _, err = shown(200)
     interrupt: JsonObject = {"id": "int-9", "message": "Call it?", "expiresAt": "2026-12-01T00:00:00Z"}
@@ -213,6 +241,55 @@ def test_an_open_question_names_its_operation_its_interrupt_and_the_way_to_answe
     assert "Operation op-7 waits" in text
     assert "interrupt int-9, open until 2026-12-01T00:00:00Z" in text
     assert "POST /v1/workspaces/team/interactions/int-9" in text
+
+
+@pytest.mark.spec("cli")
+def test_an_open_form_names_its_fields_and_an_open_url_is_shown_whole() -> None:
+    screen, out, err = shown(300)
+    url = "https://pay.example/x?" + "o=1&" * 40
+    schema: JsonObject = {"type": "object", "properties": {"env": {}, "no\x1bte": {}}, "required": ["env"]}
+    about: JsonObject = {"server": "shop", "method": "elicitation/create"}
+    screen.show_failure(
+        QuestionOpen(
+            "team",
+            "op-7",
+            [
+                {
+                    "id": "int-1",
+                    "message": "Where to?",
+                    "expiresAt": "2026-12-01T00:00:00Z",
+                    "responseSchema": schema,
+                    "metadata": {"plurnk": {**about, "mode": "form"}},
+                },
+                {
+                    "id": "int-2",
+                    "message": "Pay\u202e first.",
+                    "expiresAt": "2026-12-01T00:00:00Z",
+                    "responseSchema": {"type": ["object", "null"]},
+                    "metadata": {"plurnk": {**about, "mode": "url", "url": url, "host": "pay.example"}},
+                },
+            ],
+        )
+    )
+    assert out.getvalue() == ""
+    assert err.getvalue().splitlines() == [
+        "? Operation op-7 waits for an answer.",
+        "  Where to?",
+        "  Server shop asks for: env, no\\x1bte (optional)",
+        "  interrupt int-1, open until 2026-12-01T00:00:00Z",
+        (
+            "  Next: answer it with POST /v1/workspaces/team/interactions/int-1"
+            ' {"status": "resolved", "payload": {FIELDS}}, or {"status": "cancelled"}.'
+        ),
+        "  Pay\\u202e first.",
+        "  Server shop wants you to open, at pay.example:",
+        f"  {url}",
+        "  interrupt int-2, open until 2026-12-01T00:00:00Z",
+        (
+            "  Next: answer it with POST /v1/workspaces/team/interactions/int-2"
+            ' {"status": "resolved"} once you agree to open it, or {"status": "cancelled"}.'
+        ),
+    ]
 
 
 def test_a_local_failure_is_two_sentences() -> None:

@@ -1,6 +1,7 @@
 """How a command ends: the channels it uses and the status it gives, whatever happens. SPEC §cli."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,19 @@ def test_ctrl_c_is_said_and_reported_as_shells_do(capsys: pytest.CaptureFixture[
 
     assert ended(work, session_of(capsys, as_json=False)) == 130
     assert capsys.readouterr() == ("", "Interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    "options, same",
+    [
+        ({}, ""),
+        ({"workspace": "team"}, " -w team"),
+        ({"url": "http://x", "home": Path("/a b")}, " --url http://x --home '/a b'"),
+    ],
+)
+def test_the_screen_knows_which_daemon_and_workspace_are_meant(options: dict[str, Any], same: str) -> None:
+    context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
+    assert open_session(context, "workspace.mcp.list", **options).screen.same == same
 
 
 def test_the_environment_that_the_program_merged_is_the_one_that_is_used(

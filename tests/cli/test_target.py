@@ -1,9 +1,9 @@
 """How a command finds the daemon and its token. SPEC §cli, §security."""
 
+import fcntl
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,15 @@ from app.cli.failures import DaemonUnreachable, UsageFault
 from app.cli.target import Target, TargetOptions, default_home, find
 
 
+@pytest.fixture(autouse=True)
+def lock(tmp_path: Path) -> Generator[int]:
+    """Hold the home as a running daemon does; give the descriptor."""
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield held.fileno()
+
+
 def announce(home: Path, **members: object) -> None:
-    home.mkdir(exist_ok=True)
     document = {"address": "http://127.0.0.1:3044", "pid": os.getpid(), **members}
     (home / "daemon.json").write_text(json.dumps(document))
 
@@ -58,12 +65,15 @@ def test_a_home_without_a_daemon_says_so(tmp_path: Path, content: str | None) ->
 
 
 @pytest.mark.spec("security")
-def test_no_token_is_offered_to_the_port_of_a_daemon_that_is_gone(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    announce(tmp_path, pid=gone.pid)
-    with pytest.raises(DaemonUnreachable):
-        find(TargetOptions(home=tmp_path), {"PLURNK_TOKEN": "token"})
+def test_no_token_is_offered_to_the_port_of_a_daemon_that_is_gone(tmp_path: Path, lock: int) -> None:
+    announce(tmp_path, pid=os.getpid())  # Another process has its pid by now.
+    environment = {"PLURNK_TOKEN": "token"}
+    assert find(TargetOptions(home=tmp_path), environment).token == "token"
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    for _ in range(2):
+        with pytest.raises(DaemonUnreachable):
+            find(TargetOptions(home=tmp_path), environment)
+        (tmp_path / "lock").unlink(missing_ok=True)
 
 
 def test_a_token_file_that_cannot_be_read_is_a_usage_fault(tmp_path: Path) -> None:

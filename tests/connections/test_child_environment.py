@@ -31,6 +31,7 @@ def resolve(command: str, *, cwd: str | None = None, path: str = "", args: tuple
 
 
 def test_a_child_gets_the_named_few_of_the_daemon_and_its_own() -> None:
+    assert ", ".join(INHERITED) == "PATH, HOME, LANG, LC_ALL, LOGNAME, SHELL, TERM, TMPDIR, TZ, USER"
     daemon = {name: f"daemon {name}" for name in INHERITED} | {"API_KEY": "canary", "PLURNK_TOKEN": "canary"}
     own = {"HOME": "/elsewhere", "K": ""}
     expected = {name: f"daemon {name}" for name in INHERITED} | own

@@ -4,7 +4,14 @@ import tracemalloc
 
 import pytest
 
-from app.connections.child_output import HEAD_SHOWN, HEADS_KEPT, STDERR_SHOWN, DroppedLines, StderrTail
+from app.connections.child_output import (
+    HEAD_SHOWN,
+    HEADS_KEPT,
+    STDERR_KEPT,
+    STDERR_SHOWN,
+    DroppedLines,
+    StderrTail,
+)
 from app.core.masking import Mask
 
 pytestmark = [pytest.mark.spec("connection"), pytest.mark.spec("references")]
@@ -25,6 +32,7 @@ def test_nothing_written_is_nothing_shown() -> None:
 
 
 def test_the_end_of_stderr_is_shown() -> None:
+    assert STDERR_KEPT == 64 * 1024
     assert shown(b"x" * 100_000 + b"\n", b"the cause\n") == "x" * (STDERR_SHOWN - 10) + "\nthe cause"
 
 

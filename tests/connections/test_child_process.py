@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import anyio
 import orjson
 import pytest
+from typing_extensions import override
 
 from app.connections.child_environment import Program
 from app.connections.child_process import ChildProcess, Ending, Patience
@@ -103,6 +105,28 @@ async def test_a_child_leads_a_session_and_gets_three_pipes_and_nothing_else(rea
     os.close(inheritable)
 
 
+async def test_a_child_whose_output_takes_long_to_take_in_is_read_in_small_turns(reaper: Reaper) -> None:
+    class Slow(Started):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes: list[int] = []
+
+        @override
+        def _on_stdout(self, chunk: bytes) -> None:
+            self.sizes.append(len(chunk))
+            if len(self.stdout) >= 2**20:
+                time.sleep(0.02)  # work, not waiting
+            super()._on_stdout(chunk)
+
+    slow = Slow()
+    await slow.start(reaper, "-c", "import os\nfor _ in range(40): os.write(1, bytes(32768))")
+    await slow.has_ended.wait()
+    assert len(slow.stdout) == 40 * 32768
+    assert max(slow.sizes) > 4096, "a child that is taken in fast is read in large pieces"
+    assert slow.sizes.count(4096) > 10
+    assert await slow.child.close() is None
+
+
 async def test_a_child_that_ends_on_the_end_of_its_input_is_asked_no_more_than_that(
     reaper: Reaper, tmp_path: Path
 ) -> None:
@@ -151,7 +175,7 @@ async def test_a_grandchild_that_left_the_session_cannot_hold_the_close(
     started = await start(reaper, {"start": [spawn, READY]}, QUICK)
     with anyio.fail_after(20):
         assert await started.child.close() is None
-    assert descriptor_count() == before + 1, "of all pipes, only the reaper's is left"
+    assert descriptor_count() == before + 2, "only the reaper's pipe and the watch of its end are left"
     os.kill(int(text_of(file)), signal.SIGKILL)
 
 

@@ -87,15 +87,16 @@ async def test_the_name_header_is_the_tool_prompt_uri_or_task(
 
 
 @pytest.mark.spec("connection")
-async def test_a_cookie_is_never_sent_back_and_ids_are_never_used_twice() -> None:
-    reply = result({"content": []}, headers={"Set-Cookie": "session=1; Path=/"})
+@pytest.mark.spec("revision")
+async def test_neither_cookie_nor_session_is_sent_back_and_ids_are_never_used_twice() -> None:
+    reply = result({"content": []}, headers={"Set-Cookie": "session=1; Path=/", "Mcp-Session-Id": "s-1"})
     async with scripted_http({"tools/call": reply}) as peer:
         # A jar keeps nothing of a bare address anyway.
         peer.origin = peer.origin.replace("127.0.0.1", "localhost")
         async with transport_to(peer) as transport:
             for _ in range(3):
                 await transport.request("tools/call", {"name": "echo"})
-        assert [seen.headers.get("cookie") for seen in peer.seen] == [None] * 3
+        assert [seen.headers.keys() & {"cookie", "mcp-session-id"} for seen in peer.seen] == [set()] * 3
         assert len({seen.message["id"] for seen in peer.seen}) == 3
         assert peer.connections == 1
 

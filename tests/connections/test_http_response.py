@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Callable
 
+import anyio
 import pytest
 
 from app.core.answers import (
@@ -121,6 +122,41 @@ async def test_a_refusing_status_settles_its_request_at_once(
     status: int, headers: dict[str, str], body: str
 ) -> None:
     assert await answer_to(Reply(status, headers, body)) == HttpRefusal(status)
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("is_answered", [False, True])
+async def test_others_have_their_turn_while_a_stream_of_nothing_is_decoded(is_answered: bool) -> None:
+    answer = (response_event().replace("$id", "1") if is_answered else "").encode()
+    body = gzip.compress(answer + b"data:\n\n" * 1_000_000, 1)
+    reply = Reply(headers={"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}, body=body)
+    turns, is_over = 0, False
+
+    async def count() -> None:
+        nonlocal turns
+        while not is_over:
+            turns += 1
+            await anyio.sleep(0.001)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        if is_answered:
+            assert value(await answer_to(reply)) == OK
+        else:
+            with pytest.raises(AnswerLost):
+                await answer_to(reply)
+            assert turns > 100
+        is_over = True
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("status", [302, 404, 503])
+@pytest.mark.parametrize("begun", [(), ("{",)], ids=["nothing", "something"])
+async def test_a_refusing_status_settles_its_request_although_its_body_never_ends(
+    status: int, begun: tuple[str, ...]
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert await answer_to(Reply(status, headers, chunks=(*begun, HANG))) == HttpRefusal(status)
 
 
 @pytest.mark.spec("revision")

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import orjson
 import pytest
+from anyio import to_thread
 from yarl import URL
 
 from app.connections.classify import Peer
@@ -43,10 +44,10 @@ def tool(name: str, **members: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def preparation(
-    url: str, limits: CatalogLimits | None = None
+    url: str, limits: CatalogLimits | None = None, message_max: int = 100_000
 ) -> AsyncGenerator[tuple[Preparation, StreamableHttpTransport]]:
     pool = HttpPool(Settings())
-    transport = StreamableHttpTransport(pool, URL(url), {}, message_max=100_000)
+    transport = StreamableHttpTransport(pool, URL(url), {}, message_max=message_max)
     try:
         with anyio.fail_after(20):
             yield Preparation(transport, Peer("p", "http"), limits or CatalogLimits(100, 100_000)), transport
@@ -77,7 +78,8 @@ async def test_a_real_server_is_discovered_and_its_lists_are_kept_to_the_letter(
     with http_peer(program) as url:
         async with preparation(url) as (run, transport):
             catalog = await run.run()
-            raw = (await transport.request("tools/list", {})).value["tools"]  # type: ignore[union-attr]
+            answer: Any = await transport.request("tools/list", {})
+            raw = answer.value["tools"]
     assert catalog.protocol_version == REVISION
     assert catalog.server_info is not None
     assert catalog.server_info["name"] in {"sdk-peer", "fastmcp-peer"}
@@ -346,3 +348,30 @@ async def test_an_error_envelope_without_an_id_is_classified_too() -> None:
     problem = await refused({"server/discover": json_reply(body)})
     assert problem.code == "protocol-revision-unsupported"
     assert problem.facts["requiredRevision"] == REVISION
+
+
+async def test_a_page_of_megabytes_is_read_while_others_have_their_turn() -> None:
+    tools = [tool(f"t{number}", description="x" * 200) for number in range(10_000)]
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += to_thread.current_default_thread_limiter().borrowed_tokens
+            await anyio.sleep(0.001)
+
+    answers: dict[str, Script] = {
+        "server/discover": discover(),
+        "tools/list": result({"tools": tools}),
+    }
+    limits, names = CatalogLimits(len(tools), 10_000_000), list[str]()
+    async with (
+        scripted_http(answers) as peer,
+        preparation(peer.url, limits, 10_000_000) as (run, _),
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(take_turns)
+        names += [entry.name for entry in (await run.run()).tools]
+        group.cancel_scope.cancel()
+    assert names == [each["name"] for each in tools]
+    assert turns > 0

@@ -9,6 +9,7 @@ from yarl import URL
 
 from app.connections.classify import Peer
 from app.connections.http_pool import HttpPool
+from app.connections.judging import Judge
 from app.connections.prepare import CatalogLimits, Preparation
 from app.connections.streamable_http import StreamableHttpTransport
 from app.core.problems import CatalogInvalid
@@ -27,7 +28,9 @@ async def preparation(
         async with scripted_http(answers) as peer:
             transport = StreamableHttpTransport(pool, URL(peer.url), {}, message_max=100_000)
             with anyio.fail_after(20):
-                yield Preparation(transport, Peer("p", "http"), limits), peer
+                judge = Judge(max_schema_depth=8, max_schema_nodes=100)
+                enabled = ["echo", "new", "bad"]
+                yield Preparation(transport, Peer("p", "http"), limits, judge=judge, enabled=enabled), peer
     finally:
         await pool.close()
 
@@ -68,3 +71,24 @@ async def test_what_is_kept_counts_against_the_limits_of_a_refresh() -> None:
         first = await run.run()
         with pytest.raises(CatalogInvalid):
             await run.list_all(first, frozenset({"tools"}))
+
+
+@pytest.mark.spec("prepare", "policy")
+async def test_the_new_tools_are_judged_too_and_those_that_are_kept_stay_judged() -> None:
+    foreign = {"type": "object", "$schema": "https://example.com/x"}
+    answers: dict[str, Script] = {
+        "tools/list": [
+            result({"tools": [ECHO, {**ECHO, "name": "other"}]}),
+            result({"tools": [{**ECHO, "name": "new"}, {"name": "bad", "inputSchema": foreign}]}),
+        ]
+    }
+    async with preparation(answers, CatalogLimits(100, 100_000)) as (run, _):
+        first = await run.run()
+        assert list(first.judged) == ["echo"]
+        kept = await run.list_all(first, frozenset({"prompts"}))
+        assert kept.judged == first.judged
+        second = await run.list_all(kept, frozenset({"tools"}))
+        assert {name: each.fault for name, each in second.judged.items()} == {
+            "new": None,
+            "bad": "dialect-unsupported",
+        }

@@ -25,8 +25,12 @@ async def main():
     reaper = Reaper(ChildRecord(Path(sys.argv[1])))
     for group in sys.argv[2:]:
         await reaper.watch(int(group))
-    print(reaper.pid, flush=True)
-    await anyio.sleep_forever()
+    known = None
+    while True:  # a reaper whose pid is there has been told everything
+        if reaper.pid not in (None, known):
+            known = reaper.pid
+            print(known, flush=True)
+        await anyio.sleep(0.01)
 anyio.run(main)
 """
 
@@ -70,6 +74,37 @@ async def test_what_is_still_watched_when_it_closes_is_ended() -> None:
         await reaper.watch(process.pid)
         await reaper.close()
         assert process.wait(5) == -signal.SIGTERM
+
+
+async def test_a_reaper_that_was_killed_is_replaced_although_nothing_is_to_be_told(tmp_path: Path) -> None:
+    with leaders(SLEEP) as (process,):
+        daemon = run_program(DAEMON, str(tmp_path / "children"), str(process.pid))
+        assert daemon.stdout is not None
+        killed = int(await anyio.to_thread.run_sync(daemon.stdout.readline))
+        os.kill(killed, signal.SIGKILL)
+        await until_gone({killed})
+        with anyio.fail_after(20):
+            replaced = int(await anyio.to_thread.run_sync(daemon.stdout.readline, abandon_on_cancel=True))
+        daemon.kill()
+        daemon.communicate()
+        assert replaced != killed
+        assert process.wait(20) == -signal.SIGTERM
+        await until_gone({replaced})
+
+
+async def test_a_reaper_that_keeps_ending_is_not_started_over_and_over() -> None:
+    reaper = Reaper()
+    seen: set[int] = set()
+    with leaders(SLEEP) as (process,):
+        await reaper.watch(process.pid)
+        with anyio.move_on_after(1.5):
+            while True:
+                if reaper.pid is not None:
+                    seen.add(reaper.pid)
+                    os.kill(reaper.pid, signal.SIGKILL)
+                await anyio.sleep(0.01)
+        assert 2 <= len(seen) <= 3
+        await reaper.close()
 
 
 async def test_a_reaper_that_was_killed_is_replaced_and_told_everything() -> None:

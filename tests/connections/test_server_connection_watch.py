@@ -10,6 +10,7 @@ from yarl import URL
 
 from app.connections.classify import Peer
 from app.connections.http_pool import HttpPool
+from app.connections.judging import Judge
 from app.connections.prepare import CatalogLimits
 from app.connections.recovery import Backoff
 from app.connections.refreshes import Pace
@@ -81,7 +82,11 @@ class House:
 
 @asynccontextmanager
 async def house(
-    answers: dict[str, Script], *, pace: Pace | None = None, watch: WatchTerms | None = None
+    answers: dict[str, Script],
+    *,
+    pace: Pace | None = None,
+    watch: WatchTerms | None = None,
+    judge: Judge | None = None,
 ) -> AsyncGenerator[House]:
     told: list[tuple[str, ...]] = []
     again = Backoff(first=0.01, ceiling=0.01)
@@ -92,6 +97,7 @@ async def house(
         again,
         watch or WatchTerms(backoff=again, patience=0.05),
         pace or Pace(0.01, 0.0, again),
+        judge,
     )
 
     def note(connection: ServerConnection) -> None:
@@ -269,3 +275,16 @@ async def test_a_stream_that_is_acknowledged_and_closed_costs_few_requests() -> 
         await anyio.sleep(2.0)
         assert home.count("subscriptions/listen") <= 3
         assert home.count("tools/list") <= 3
+
+
+@pytest.mark.spec("prepare")
+async def test_a_refresh_judges_the_new_tools_ahead() -> None:
+    server = Server()
+    judge = Judge(max_schema_depth=8, max_schema_nodes=100)
+    async with house(server.answers, judge=judge) as home:
+        await home.connection.prepare()
+        assert list(home.connection.catalog.judged) == ["echo"]
+        server.names = ["new", "more"]
+        server.announce.set()
+        await eventually(lambda: home.told)
+        assert list(home.connection.catalog.judged) == ["new", "more"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.connections.wire import (
     BIG_MESSAGE,
+    BRACKETS_MAX,
     DEPTH_MAX,
     Malformed,
     Notification,
@@ -217,6 +218,18 @@ def test_the_deepest_message_that_is_taken_can_be_written_again_inside_our_envel
     assert isinstance(message.answer, Result)
     assert orjson.dumps({"a": {"b": {"c": [message.answer.value]}}})
     assert isinstance(decode(result({"v": [[value]]})), Malformed)
+
+
+@pytest.mark.spec("limits")
+@pytest.mark.parametrize("one", [b"[]", b"{}", b"[[]]", b'{"a":[]}'])
+def test_a_message_of_very_many_arrays_and_objects_is_refused_before_it_is_built(one: bytes) -> None:
+    count = BRACKETS_MAX // (one.count(b"[") + one.count(b"{"))
+    head, tail = b'{"jsonrpc":"2.0","id":7,"result":{"v":[', b"0]}}"
+    taken = decode(head + (one + b",") * (count - 3) + tail)
+    assert isinstance(taken, Response)
+    refused = decode(head + (one + b",") * count + tail)
+    assert isinstance(refused, Malformed)
+    assert refused.id == 7
 
 
 @pytest.mark.parametrize("ending", [b"1]}}", b"1"])

@@ -2,7 +2,6 @@
 
 import random
 
-import orjson
 import pytest
 import rfc8785
 from hypothesis import given
@@ -66,4 +65,4 @@ def shuffled(value: Json, chance: random.Random) -> Json:
 
 def test_entries_are_hashed_as_one_array() -> None:
     assert revision([b'{"a":1}', b'{"b":2}']) != revision([b'{"b":2}', b'{"a":1}'])
-    assert revision([orjson.dumps({"b": 1, "a": 2})]) == revision([orjson.dumps({"a": 2, "b": 1})])
+    assert revision([canonical({"b": 1, "a": 2})]) == revision([canonical({"a": 2, "b": 1})])

@@ -95,6 +95,15 @@ def test_schemas_stand_to_the_letter() -> None:
     assert found[0] == "`````"
 
 
+@pytest.mark.spec("policy")
+def test_annotations_are_shown_as_the_servers_words_beside_our_effect() -> None:
+    text = document("p", registry(tool("rm", annotations={"readOnlyHint": True}), tool("b", annotations={})))
+    assert text.count("Annotations, as the server says:") == 1
+    assert (
+        'Annotations, as the server says:\n\n```json\n{\n  "readOnlyHint": true\n}\n```\n\nEffect `host`'
+    ) in text
+
+
 @pytest.mark.parametrize(
     "hostile", ["```\n# Forged", "````\n## `rm`", "> x\n\n# y", "\x1b[2J\u202e# x", "- x\r# y"]
 )
@@ -103,6 +112,7 @@ def test_what_a_server_writes_cannot_pass_for_ours(hostile: str) -> None:
         "a",
         title=hostile,
         description=hostile,
+        annotations={hostile: hostile},
         inputSchema={"type": "object", "description": hostile, "properties": {hostile: {"const": hostile}}},
         outputSchema={"title": hostile},
     )

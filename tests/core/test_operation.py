@@ -1,5 +1,6 @@
 """The machine of one operation: every pair of state and event, and what each arrival makes of it."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -36,6 +37,7 @@ from app.core.operation import (
 from app.core.operation_problems import ResourceNotFound, ToolResultInvalid
 from app.core.problem import Outcome
 from app.core.proposals import proposal
+from tests.support.eliciting import asks, form
 
 S, E = OperationState, OperationEvent
 REQUEST = Send("tools/call", {"name": "t", "arguments": {}})
@@ -143,10 +145,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
 @pytest.mark.parametrize(
     ("answer", "facts"),
     [
-        (
-            Result({"resultType": "input_required", "inputRequests": {}}, 9),
-            {"code": "input-unsupported", "outcome": "rejected", "server": "p"},
-        ),
+        (Result({"resultType": "input_required", "requestState": "s"}, 9), INVALID),
         (Result({"resultType": "task", "taskId": "t"}, 9), INVALID),
         (Result({"resultType": None}, 9), INVALID),
         (Result({"resultType": ["complete"]}, 9), INVALID),
@@ -174,7 +173,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
             {"code": "remote-error", "outcome": "rejected", "server": "p", "remote": {"httpStatus": 503}},
         ),
     ],
-    ids=["input", "task", "null type", "odd type", "large", "error", "http"],
+    ids=["input of a method that may not ask", "task", "null type", "odd type", "large", "error", "http"],
 )
 def test_what_the_peer_answers_is_told_apart(answer: Answer, facts: JsonObject) -> None:
     machine = operation()
@@ -263,31 +262,45 @@ def test_answers_to_a_question_that_is_not_open_are_a_bug_of_ours() -> None:
         machine.answered([ACCEPT])
 
 
-ENDINGS = st.sampled_from(["result", "error", "fault", "cancel", "time out", "input"])
+ENDINGS = st.sampled_from(
+    ["result", "error", "fault", "cancel", "time out", "expire", "form", "state", "nothing"]
+)
 
 
 @pytest.mark.spec("calls")
-@given(arrivals=st.lists(ENDINGS, min_size=1, max_size=6))
-def test_the_first_end_stands_whatever_arrives_after_it(arrivals: list[str]) -> None:
-    machine = operation()
-    machine.begin()
-    ends = [_arrive(machine, arrival) for arrival in arrivals]
+@given(
+    arrivals=st.lists(ENDINGS, min_size=1, max_size=30), may_ask=st.booleans(), needs_consent=st.booleans()
+)
+def test_the_first_end_stands_whatever_arrives_after_it(
+    arrivals: list[str], *, may_ask: bool, needs_consent: bool
+) -> None:
+    machine = operation(may_ask=may_ask, needs_consent=needs_consent)
+    step: object = machine.begin()
+    ends: list[object] = []
+    for arrival in arrivals:
+        if isinstance(step, Ask) and arrival not in {"cancel", "time out", "expire"}:
+            step = machine.answered([ACCEPT] * len(step.questions))
+            continue
+        step = _arrive(machine, arrival)
+        if machine.is_ended:
+            ends.append(step)
     assert all(end is ends[0] for end in ends)
-    assert machine.ending is ends[0]
-    assert machine.is_ended
+    assert machine.ending is (ends[0] if ends else None)
+    assert machine.is_ended is bool(ends)
 
 
 def _arrive(machine: Operation, arrival: str) -> object:
-    match arrival:
-        case "result":
-            return machine.arrived(Result({}, 2))
-        case "error":
-            return machine.arrived(RemoteError(1, "no"))
-        case "fault":
-            return machine.faulted(AnswerLost("gone"))
-        case "cancel":
-            return machine.cancel("shutdown")
-        case "input":
-            return machine.arrived(Result({"resultType": "input_required"}, 2))
-        case _:
-            return machine.time_out(1)
+    simple: dict[str, Callable[[], object]] = {
+        "error": lambda: machine.arrived(RemoteError(1, "no")),
+        "fault": lambda: machine.faulted(AnswerLost("gone")),
+        "cancel": lambda: machine.cancel("shutdown"),
+        "time out": lambda: machine.time_out(1),
+        "expire": lambda: machine.expire("int-1"),
+    }
+    results: dict[str, JsonObject] = {
+        "result": {},
+        "form": asks(q=form()),
+        "state": asks(state="s"),
+        "nothing": asks(),
+    }
+    return simple[arrival]() if arrival in simple else machine.arrived(Result(results[arrival], 2))

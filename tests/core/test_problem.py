@@ -2,7 +2,17 @@
 
 import pytest
 
-from app.core.problem import Outcome, Problem, Stage
+from app.core.door_problems import InputMalformed
+from app.core.operation_problems import AnswerInvalid, ArgumentsInvalid, ToolResultInvalid
+from app.core.problem import DETAIL_MAX, NAME_MAX, Outcome, Problem, Stage, shortened
+from app.core.problems import (
+    ActionUnknown,
+    DefinitionInvalid,
+    ParameterInvalid,
+    ParameterRequired,
+    ReferenceMissing,
+    ReferenceRefused,
+)
 
 pytestmark = pytest.mark.spec("problems")
 
@@ -34,3 +44,34 @@ def test_a_problem_of_an_operation_says_what_is_known_of_the_effect() -> None:
 
 def test_unless_somebody_says_otherwise_nothing_was_sent() -> None:
     assert Sample("It is short.").document(Stage.OPERATION)["outcome"] == "not-sent"
+
+
+LONG = "x" * 1_000_000
+ERRORS = [(f"/{LONG}", LONG)] * 3
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Sample(LONG),
+        ActionUnknown(LONG),
+        ParameterRequired(LONG),
+        ParameterInvalid(LONG, LONG),
+        DefinitionInvalid(ERRORS),
+        ReferenceMissing(server="p", variable=LONG, field=LONG),
+        ReferenceRefused(server="p", variable=LONG, field=LONG),
+        ArgumentsInvalid("p", "t", ERRORS),
+        AnswerInvalid("int-1", ERRORS),
+        ToolResultInvalid("p", LONG, errors=ERRORS),
+        InputMalformed(ERRORS),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_what_others_named_does_not_make_a_problem_large(problem: Problem) -> None:
+    assert len(str(problem.document())) < DETAIL_MAX + 8 * NAME_MAX
+    assert len(str(problem)) <= DETAIL_MAX
+
+
+def test_a_text_that_is_shortened_shows_it() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "ab…"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import Daemon
+from tests.support.official_client import OfficialClient, installed, official_client
 from tests.support.peers.programs import FASTMCP_SERVER, SCRIPTED, SDK_SERVER, http_peer
 
 _numbers = itertools.count(1)
@@ -70,3 +71,17 @@ def new_daemon(tmp_path: Path) -> Generator[NewDaemon]:
     yield make
     for daemon in made:
         daemon.close()
+
+
+@pytest.fixture(scope="session")
+def client_directory(request: pytest.FixtureRequest) -> Path:
+    """Where the official client is installed; a run without a registry fails here."""
+    assert request.config.cache is not None
+    return installed(request.config.cache.mkdir("official-client"))
+
+
+@pytest.fixture(scope="module")
+async def client(client_directory: Path, daemon: Daemon) -> AsyncGenerator[OfficialClient]:
+    """The official client under Node, talking to the module's daemon."""
+    async with official_client(client_directory, daemon) as client:
+        yield client

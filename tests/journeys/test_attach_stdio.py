@@ -81,7 +81,7 @@ async def _again_connected(daemon: Daemon, workspace: str) -> int:
 
 
 @pytest.mark.spec("connection")
-async def test_a_killed_child_is_shown_with_its_signal_and_reconnect_takes_over(
+async def test_reconnect_takes_over_from_the_recovery_of_a_killed_child(
     daemon: Daemon, workspace: str
 ) -> None:
     await daemon.attach(workspace, scripted_definition("notes", read=["process"]))

@@ -1,13 +1,12 @@
 """The official AG-UI client drives the daemon and has nothing to complain about. SPEC §agui, §actions."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.daemon import Daemon
-from tests.support.official_client import Answer, OfficialClient, installed, official_client
+from tests.support.official_client import Answer, OfficialClient, official_client
 from tests.support.peers.programs import http_definition, scripted_definition, stdio_definition
 
 # npm may have to install the client first.
@@ -23,19 +22,6 @@ ATTACH_EVENTS = [
     "RUN_FINISHED",
 ]
 PLAIN_EVENTS = ["RUN_STARTED", "STATE_SNAPSHOT", "CUSTOM", "RUN_FINISHED"]
-
-
-@pytest.fixture(scope="session")
-def client_directory(request: pytest.FixtureRequest) -> Path:
-    """Where the official client is installed; a run without a registry fails here."""
-    assert request.config.cache is not None
-    return installed(request.config.cache.mkdir("official-client"))
-
-
-@pytest.fixture(scope="module")
-async def client(client_directory: Path, daemon: Daemon) -> AsyncGenerator[OfficialClient]:
-    async with official_client(client_directory, daemon) as client:
-        yield client
 
 
 def types(answer: Answer) -> list[str]:

@@ -10,8 +10,12 @@ import pytest
 
 from app.actions.table import ACTIONS
 from app.configuration import read
+from app.home import Home
+from app.tokens import operator_token
 from tests.support.daemon import Daemon
 from tests.support.official_client import NODE, installed
+
+pytestmark = pytest.mark.timeout(400)  # npm may have to give up first, and says why
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 ADDRESS = "http://127.0.0.1:3044"
@@ -83,4 +87,9 @@ def test_the_defaults_of_the_readme_are_good_ones(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(example)
     configuration = read({"DOCS_TOKEN": "a-token-of-the-docs"}, tmp_path)
     assert sorted(configuration.defaults) == ["docs", "git"]
+    assert configuration.warnings == ()
+    (exposed,) = re.findall(r"```\n(PLURNK_HOST.*?)```", section("For operators"), flags=re.DOTALL)
+    (tmp_path / ".env").write_text(exposed)
+    configuration = read({}, tmp_path)
+    assert operator_token(configuration.settings.token, Home(tmp_path)) == "a-long-secret-of-your-own"
     assert configuration.warnings == ()

@@ -19,11 +19,13 @@ from app.core.operation_problems import (
     InterruptConflict,
     InterruptExpired,
     OperationNotFound,
+    ResumeIncomplete,
 )
 from app.core.problem import Problem, Stage
 from app.core.problems import TooMany
 from app.operations.board import Settled, Waiting, Working
 from app.operations.tool_call import call
+from tests.support.eliciting import asks, form, link
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import OperationsHouse, operations_house
 
@@ -34,7 +36,12 @@ ANSWERS: dict[str, Any] = {
     "tool error": Result({**GOOD, "isError": True}, 80),
     "malformed": Result({"content": None}, 20),
     "too large": Result(GOOD, 10**9),
-    "input": Result({"resultType": "input_required", "inputRequests": {}}, 60),
+    "form": Result(asks(state="s", q=form()), 60),
+    "form and url": Result(asks(q=form(), r=link()), 60),
+    "url": Result(asks(q=link()), 60),
+    "state only": Result(asks(state="s"), 60),
+    "no input": Result(asks(), 60),
+    "sampling": Result(asks(q=form(), r={"method": "sampling/createMessage"}), 60),
     "error": RemoteError(-32603, "no"),
     "refusal": HttpRefusal(503),
     "lost": AnswerLost("it died"),
@@ -45,6 +52,8 @@ DECISIONS: dict[str, tuple[Any, ...]] = {
     "accept": ("resolved", {"decision": "accept"}),
     "reject": ("resolved", {"decision": "reject"}),
     "cancelled": ("cancelled",),
+    "declined": ("cancelled", None, {"plurnk": {"action": "decline"}}),
+    "fill in": ("resolved", {"env": "prod"}),
     "unfit": ("resolved", {"decision": 1}),
 }
 
@@ -125,9 +134,19 @@ async def perform(  # noqa: C901 a table of commands
                 lambda client: lambda: call(house.board, "p", tool, {}, observe=client.events.append)
             )
         case "decide" if world.interrupts:
-            status, *payload = DECISIONS[choice]
-            entry = ResumeEntry(pick(world.interrupts, index), status, *payload)
+            entry = ResumeEntry(pick(world.interrupts, index), *DECISIONS[choice])
             world.client(lambda client: lambda: house.board.resume([entry], observe=client.events.append))
+        case "decide all" if house.board.open_interrupts():
+            asked = pick(list(house.board.open_interrupts()), index).operation
+            entries = [
+                ResumeEntry(each.id, *DECISIONS[choice])
+                for each in house.board.open_interrupts()
+                if each.operation == asked
+            ]
+            world.client(lambda client: lambda: house.board.resume(entries, observe=client.events.append))
+        case "decide one" if world.interrupts:
+            entry = ResumeEntry(pick(world.interrupts, index), *DECISIONS[choice])
+            world.client(lambda client: lambda: house.board.answer(entry, observe=client.events.append))
         case "answer":
             waiting = [
                 each for each in house.peer.requests if not each._gate.is_set() and not each.is_cancelled
@@ -151,13 +170,20 @@ async def perform(  # noqa: C901 a table of commands
             pass
 
 
-COMMANDS = ["call", "decide", "answer"] * 2 + ["cancel", "disconnect", "time out", "expire"]
+COMMANDS = (
+    *("call", "answer", "answer", "decide", "decide all") * 2,
+    *("decide one", "cancel", "disconnect", "time out", "expire"),
+)
 
 
 @st.composite
 def commands(draw: st.DrawFn) -> tuple[str, str, int, bool]:
     command = draw(st.sampled_from(COMMANDS))
-    choices = {"decide": list(DECISIONS), "answer": list(ANSWERS)}.get(command, [""])
+    choices = [""]
+    if command.startswith("decide"):
+        choices = list(DECISIONS)
+    elif command == "answer":
+        choices = list(ANSWERS)
     return command, draw(st.sampled_from(choices)), draw(st.integers(0, 7)), draw(st.booleans())
 
 
@@ -168,7 +194,9 @@ def require_consistent(world: World) -> None:
     assert set(house.state("operations")) == {each.id for each in opened}
     assert house.boards.open_count == len(opened)
     assert set(house.state("interactions")) == {each.id for each in house.board.open_interrupts()}
-    assert set(house.leases()) == {each.id for each in opened if each.scope is not None}
+    assert set(house.leases()) == {
+        each.id for each in opened if each.scope is not None or each.machine.is_dispatched
+    }
 
 
 def require_nothing_left(world: World) -> None:
@@ -199,7 +227,9 @@ def require_one_end(world: World) -> None:
     assert all(result in world.ends.values() for result in told)
 
 
-HARMLESS = {each.code for each in (AnswerInvalid, InterruptConflict, InterruptExpired, TooMany)}
+HARMLESS = {
+    each.code for each in (AnswerInvalid, InterruptConflict, InterruptExpired, ResumeIncomplete, TooMany)
+}
 
 
 @pytest.mark.spec("calls")

@@ -265,6 +265,7 @@ async def test_a_host_tool_becomes_a_proposal_whatever_its_annotations_say() -> 
                 }
             },
         }
+        assert len(interrupt.id) > 32, "nobody guesses it"
         assert house.peer.requests == []
         assert house.leases() == ()
         assert house.state("operations") == {

@@ -3,6 +3,7 @@
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from starlette.routing import Route
 
@@ -100,3 +101,25 @@ async def test_a_client_that_left_is_sent_nothing() -> None:
         with anyio.fail_after(5):
             await answer(scope, receive, send, work, stage=Stage.OPERATION)
     assert sent == []
+
+
+@pytest.mark.spec("shutdown")
+async def test_what_is_no_call_is_told_at_shutdown_to_try_again() -> None:
+    entered, answers = anyio.Event(), list[httpx2.Response]()
+
+    async def work() -> ActionOutcome:
+        entered.set()
+        await anyio.sleep_forever()
+        return Done({})
+
+    async with doors_house(routes=[route(work)]) as doors:
+
+        async def asking() -> None:
+            answers.append(await doors.get("/work"))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(asking)
+            await entered.wait()
+            await doors.streams.end_all()
+    assert (answers[0].status_code, answers[0].json()["code"]) == (503, "shutting-down")
+    assert answers[0].json()["outcome"] == "unknown"

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.door_problems import InputMalformed
 from app.core.interrupts import ResumeEntry
-from app.rest.models import parse_answer
+from app.rest.models import FAULTS_MAX, parse_answer
 
 pytestmark = pytest.mark.spec("agui")
 
@@ -33,3 +33,10 @@ def test_a_malformed_answer_names_its_faults(body: Any, pointers: list[str]) -> 
         parse_answer("int-1", body)
     errors: Any = raised.value.facts["errors"]
     assert [error["pointer"] for error in errors] == pointers
+
+
+def test_not_every_fault_of_a_long_answer_is_named() -> None:
+    with pytest.raises(InputMalformed) as raised:
+        parse_answer("int-1", {"status": "cancelled", **{f"member-{n}": n for n in range(1000)}})
+    errors: Any = raised.value.facts["errors"]
+    assert len(errors) == FAULTS_MAX

@@ -11,6 +11,8 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from app.agui.routes import ROUTES as AGUI
+from app.core.names import parse_server_name, parse_workspace_name
+from app.core.problem import Problem
 from app.rest.openapi import document
 from app.rest.routes import ROUTES as REST
 from tests.support.doors_house import DEFINITION, PROJECT, call, doors_house
@@ -37,6 +39,32 @@ def test_path_parameters_are_those_of_the_path() -> None:
         for operation in methods.values():
             named = {each["name"] for each in operation.get("parameters", ())}
             assert named == {part.strip("{}") for part in path.split("/") if part.startswith("{")}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "good", "bad"),
+    [
+        ("workspace", ["w", "A-z.0_9", "a" * 128], ["", ".w", "a" * 129, "a b", "\u00e9"]),
+        ("name", ["project", "a-1", "a" * 64], ["", "Project", "1a", "a" * 65, "a_b", "worker"]),
+    ],
+)
+def test_a_name_in_a_path_has_its_pattern(parameter: str, good: list[str], bad: list[str]) -> None:
+    schemas = [
+        each["schema"]
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        for each in operation.get("parameters", ())
+        if each["name"] == parameter
+    ]
+    assert schemas
+    for schema in schemas:
+        assert [each for each in [*good, *bad] if Draft202012Validator(schema).is_valid(each)] == good
+    judge = {"workspace": parse_workspace_name, "name": parse_server_name}[parameter]
+    for each in good:
+        assert judge(each) == each
+    for each in bad:
+        with pytest.raises(Problem):
+            judge(each)
 
 
 def test_only_health_needs_no_token() -> None:

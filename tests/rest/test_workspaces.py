@@ -14,6 +14,7 @@ pytestmark = pytest.mark.spec("agui")
 
 LIST = {"kind": "workspace.mcp.list"}
 W = "/v1/workspaces/w"
+ACCEPT = {"status": "resolved", "payload": {"decision": "accept"}}
 
 
 async def answered(doors: DoorsHouse, request: Any, *results: Any) -> httpx2.Response:
@@ -62,6 +63,14 @@ async def test_a_problem_is_problem_json_with_its_status(
     assert (answer.status_code, answer.json()["code"], answer.json()["stage"]) == (status, code, stage)
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["type"] == f"https://problems.plurnk.dev/mcp/{stage}/{code}"
+
+
+@pytest.mark.spec("problems")
+async def test_what_is_no_action_is_named_as_the_body() -> None:
+    async with doors_house() as doors:
+        answers = [await _null(doors), await doors.act([])]
+    assert [answer.json()["field"] for answer in answers] == ["body", "body"]
+    assert not any("forwardedProps" in answer.text for answer in answers)
 
 
 async def _null(doors: DoorsHouse) -> httpx2.Response:
@@ -273,22 +282,28 @@ async def test_a_client_that_leaves_cancels_its_call() -> None:
 
 
 @pytest.mark.spec("shutdown")
-async def test_what_is_in_flight_at_shutdown_is_told_so() -> None:
+@pytest.mark.parametrize("tool", ["echo", "deploy"])
+async def test_a_call_in_flight_at_shutdown_is_not_answered_as_if_it_could_be_repeated(tool: str) -> None:
     async with doors_house() as doors:
         await doors.act(LIST)
         answers: list[httpx2.Response] = []
 
         async def asking() -> None:
-            answers.append(await doors.act(call()))
+            answer = await doors.act(call(tool))
+            if answer.status_code == 202:
+                interrupt = answer.json()["interrupts"][0]["id"]
+                answer = await doors.post(f"{W}/interactions/{interrupt}", ACCEPT)
+            answers.append(answer)
 
         async with anyio.create_task_group() as group:
             group.start_soon(asking)
             await doors.peer.next_request()
             await doors.streams.end_all()
         late = await doors.act(LIST)
-    for answer in (*answers, late):
-        assert (answer.status_code, answer.json()["code"]) == (503, "shutting-down")
-    assert answers[0].json()["outcome"] == "unknown"
+    told = answers[0].json()
+    assert (answers[0].status_code, told["code"], told["by"]) == (409, "operation-cancelled", "shutdown")
+    assert (told["stage"], told["outcome"], told["retryable"]) == ("operation", "unknown", False)
+    assert (late.status_code, late.json()["code"]) == (503, "shutting-down")
 
 
 async def test_a_watch_answers_the_state_after_its_seconds() -> None:

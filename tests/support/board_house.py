@@ -44,6 +44,20 @@ async def resume(house: OperationsHouse, *entries: ResumeEntry, observe: Any = N
     return await house.board.resume(entries, observe=observe or house.events.append)
 
 
+def answering(house: OperationsHouse, *results: dict[str, Any]) -> None:
+    """Have the peer answer its requests with these results, one after the other."""
+    remaining = iter(results)
+    house.peer.automatic = lambda request: request.result(next(remaining))
+
+
+async def ask(house: OperationsHouse, *results: dict[str, Any], thread: str | None = None) -> Waiting:
+    """Begin a call whose peer answers so; it waits."""
+    answering(house, *results)
+    waiting = await call(house.board, "p", "get", {"x": None}, observe=house.events.append, thread_id=thread)
+    assert isinstance(waiting, Waiting)
+    return waiting
+
+
 async def outcome_of(work: Callable[[], Awaitable[Any]]) -> Any:
     """Return what the work returns, or the Problem it raises."""
     try:

@@ -6,6 +6,7 @@ Nothing here imports the daemon's code: a journey sees what a user sees.
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -24,6 +25,8 @@ Json = dict[str, Any]
 START_SECONDS = 20.0
 STOP_SECONDS = 20.0
 TOKEN = "operator-token-of-the-journeys"
+_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Loading certificates takes longer than most requests; the daemon serves plain HTTP."""
 
 
 class DaemonEndedError(Exception):
@@ -165,7 +168,9 @@ class Daemon:
     def client(self) -> httpx2.AsyncClient:
         """Return an HTTP client with the operator's token."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        return httpx2.AsyncClient(
+            base_url=self.url, headers=headers, timeout=60, trust_env=False, verify=_TLS
+        )
 
     async def post(self, workspace: str, kind: str, **params: Any) -> httpx2.Response:
         """Return the raw answer of the REST twin to one action."""

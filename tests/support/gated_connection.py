@@ -63,6 +63,7 @@ class GatedConnection:
         self.requests: list[GatedRequest] = []
         self.automatic: Callable[[GatedRequest], Answer | RequestFault | None] = lambda _: None
         self.is_retired = False
+        self.close_failure: str | None = None
         self._new: deque[GatedRequest] = deque()
         self._arrived = anyio.Event()
 
@@ -96,10 +97,10 @@ class GatedConnection:
         self.state, self.problem = ConnectionState.RECOVERING, problem
 
     async def retire(self) -> str | None:
-        """Be closed."""
+        """Be closed; say why not where the test says so."""
         self.is_retired = True
         self.state = ConnectionState.CLOSED
-        return None
+        return self.close_failure
 
 
 class GatedConnector:

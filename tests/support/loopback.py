@@ -11,6 +11,8 @@ import anyio
 import httpx2
 import uvicorn
 
+from app.doors.http_protocol import HttpProtocol
+
 _TLS = ssl.create_default_context()
 """Loading certificates takes longer than most tests; no client here needs them."""
 
@@ -50,7 +52,9 @@ async def served(app: Any) -> AsyncGenerator[Loopback]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, ws="none")
+        config = uvicorn.Config(
+            app, http=HttpProtocol, lifespan="off", log_config=None, access_log=False, ws="none"
+        )
         config.timeout_graceful_shutdown = 5
         server = uvicorn.Server(config)
         async with anyio.create_task_group() as group:

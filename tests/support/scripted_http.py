@@ -60,7 +60,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. ``chunks`` are sent one by one; an Event is waited for; ``raw`` replaces everything."""
+    """One answer. ``chunks`` are sent one by one; an Event is waited for, a number are seconds of silence.
+
+    ``raw`` replaces everything.
+    """
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)

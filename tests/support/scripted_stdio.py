@@ -1,10 +1,11 @@
 """A child process that does over its pipes exactly what its JSON script says, good or bad. SPEC §connection.
 
-Run as ``python scripted_stdio.py SCRIPT``. The script is an object:
+Run as ``python scripted_stdio.py SCRIPT``, where ``@FILE`` is the file that holds it. The script is an object:
 
-- ``start``: steps at the start; ``on``: method to steps; a method without steps is never answered
+- ``start``: steps at the start; ``on``: method, or method and tool name, to steps; one without is never answered
 - ``deaf``: any of ``EOF`` and ``TERM``
 - ``log``: a file that gets every line that was read, and ``EOF``
+- ``births``: a file that gets a line of JSON for each process: its id, arguments, environment and directory
 
 A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id`` and ``$pt``,
 ``times``), ``pad`` (a result of that many bytes; ``order: last`` puts its id last), ``notify`` (progress,
@@ -12,8 +13,10 @@ A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id
 (bytes, of ``ch``), ``sleep``, ``exit``, ``kill``, ``spawn`` (``sleeper`` or ``stubborn``, which ignores
 SIGTERM; ``escapes`` leaves the session; ``pid_file`` gets its id), ``close`` (``stdin`` or ``stdout``),
 ``touch`` (a file), ``wait`` (for a file), ``stash`` (answer later) and ``unstash`` (answer all that were,
-last first). ``split`` beside ``raw`` or ``result`` writes it in pieces of so many bytes; ``hold`` beside
-it keeps the bytes for the next write.
+last first). ``split`` beside ``raw`` or ``result`` writes it in pieces of so many bytes, ``gap`` seconds apart;
+``hold`` beside it keeps the bytes for the next write. ``when`` beside ``raw`` writes it once that file is there,
+while the next requests are answered. A step with ``nth`` is for that request of its kind
+only, one with ``birth`` for that process of the file of births only.
 """
 
 import itertools
@@ -22,6 +25,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +47,8 @@ class Peer:
         self.request: dict[str, Any] = {}
         self.stashed: list[int] = []
         self.held = b""
+        self.counts: dict[str, int] = {}
+        self.birth = 0
 
     def write(self, data: bytes, step: Step) -> None:
         data = self.held + data
@@ -56,16 +62,30 @@ class Peer:
             while piece:
                 piece = piece[os.write(1, piece) :]
             start += size
+            time.sleep(step.get("gap", 0))
 
     def send(self, message: dict[str, Any], step: Step) -> None:
         self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n", step)
 
-    def play(self, steps: list[Step]) -> None:
+    def play(self, steps: list[Step], count: int = 1) -> None:
         for step in steps:
-            name = next(name for name in step if name in STEPS)
-            STEPS[name](self, step)
+            if step.get("nth", count) == count and step.get("birth", self.birth) == self.birth:
+                name = next(name for name in step if name in STEPS)
+                STEPS[name](self, step)
+
+    def respond(self) -> None:
+        on = self.script.get("on", {})
+        method = self.request["method"]
+        named = f"{method} {self.request.get('params', {}).get('name')}"
+        key = named if named in on else method
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.play(on.get(key, []), self.counts[key])
 
     def serve(self) -> None:
+        if births := self.script.get("births"):
+            born = {"pid": os.getpid(), "argv": sys.argv[2:], "env": dict(os.environ), "cwd": str(Path.cwd())}
+            note(births, json.dumps(born).encode() + b"\n")
+            self.birth = len(Path(births).read_bytes().splitlines())
         if "TERM" in self.script.get("deaf", ()):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.play(self.script.get("start", []))
@@ -74,7 +94,7 @@ class Peer:
             for line in stdin:
                 note(log, line)
                 self.request = json.loads(line)
-                self.play(self.script.get("on", {}).get(self.request["method"], []))
+                self.respond()
         note(log, b"EOF\n")
         if "EOF" in self.script.get("deaf", ()):
             time.sleep(600)
@@ -94,7 +114,16 @@ def answer(peer: Peer, step: Step) -> None:
 def raw(peer: Peer, step: Step) -> None:
     token = peer.request.get("params", {}).get("_meta", {}).get("progressToken")
     text = step["raw"].replace("$id", json.dumps(peer.request.get("id"))).replace("$pt", json.dumps(token))
-    peer.write(text.encode("utf-8", "surrogateescape") * step.get("times", 1), step)
+    data = text.encode("utf-8", "surrogateescape") * step.get("times", 1)
+    if "when" not in step:
+        peer.write(data, step)
+        return
+
+    def write_then() -> None:
+        wait(peer, {"wait": step["when"]})
+        peer.write(data, step)
+
+    threading.Thread(target=write_then, daemon=True).start()
 
 
 def pad(peer: Peer, step: Step) -> None:
@@ -206,6 +235,7 @@ STEPS: dict[str, Callable[[Peer, Step], None]] = {
 
 if __name__ == "__main__":
     try:
-        Peer(json.loads(sys.argv[1])).serve()
+        told = sys.argv[1]
+        Peer(json.loads(Path(told[1:]).read_text() if told.startswith("@") else told)).serve()
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)

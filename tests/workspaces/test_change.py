@@ -1,5 +1,6 @@
 """THE protocol: everything happens or nothing does, whoever fails, leaves or comes first."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ async def test_attach_prepares_stores_and_publishes(tmp_path: Path) -> None:
         rows = await house.rows()
         assert rows == {"p": Attached(f'{{"name":"p","transport":"http","url":"{peer.url}"}}')}
         assert house.events == [PreparationStarted("p"), PreparationEnded("p")]
-        assert list(house.workspace().state.snapshot()["servers"]) == ["p"]  # type: ignore[arg-type]
+        shown: Any = house.workspace().state.snapshot()["servers"]
+        assert list(shown) == ["p"]
 
 
 BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any], type[Problem]]] = {
@@ -278,6 +280,24 @@ async def test_a_commit_that_has_begun_completes_when_its_client_leaves(tmp_path
                 house.store.before_write.set()
         assert list(await house.rows()) == list(await house.listed()) == ["p"]
         assert len(house.connector.unretired()) == 1
+
+
+async def test_a_commit_that_has_begun_completes_when_its_task_is_cancelled_past_every_shield(
+    tmp_path: Path,
+) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        await house.workspace().ready()
+        house.store.before_write = anyio.Event()
+        attach = asyncio.ensure_future(house.act("attach", server=http(peer)))
+        with anyio.fail_after(10):
+            await house.store.writing.wait()
+            attach.cancel()
+            await anyio.wait_all_tasks_blocked()
+            house.store.before_write.set()
+            await asyncio.wait([attach])
+        assert attach.cancelled()
+        assert list(await house.rows()) == list(await house.listed()) == ["p"]
+        assert house.connector.unretired() == house.workspace().connections()
 
 
 @pytest.mark.parametrize("kind", ["attach", "replace", "detach", "reconnect"])

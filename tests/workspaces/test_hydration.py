@@ -16,11 +16,18 @@ pytestmark = pytest.mark.spec("hydration")
 
 DISCOVERED: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 DOWN = Reply(status=503)
+FOUND = '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
 GONE = {"transport": "stdio", "command": "/nonexistent/server"}
 
 
 def states(listed: dict[str, dict[str, Any]]) -> dict[str, str]:
     return {name: server["state"] for name, server in listed.items()}
+
+
+def tasks_of(house: WorkspaceHouse) -> Any:
+    """Return the tasks of the workspace's group."""
+    group: Any = house.workspace().group
+    return group._tasks
 
 
 async def stored(tmp_path: Path, *definitions: dict[str, Any]) -> None:
@@ -42,7 +49,7 @@ async def test_a_restart_brings_attachments_defaults_and_tombstones_back(tmp_pat
         async with workspace_house(tmp_path, defaults=defaults) as house:
             assert [await house.act("list"), await house.act("list", "other")] == before
             assert before[0]["detached"] == ["d"]
-            assert [each["source"] for each in before[0]["servers"]] == ["workspace", "workspace"]  # type: ignore[index, union-attr]
+            assert [each["source"] for each in before[0]["servers"]] == ["workspace", "workspace"]
             await house.act("restore", name="d")
             await house.act("restore", name="e")
             assert {name: each["source"] for name, each in (await house.listed()).items()} == {
@@ -71,6 +78,25 @@ async def test_one_failing_server_fails_the_workspace_and_every_candidate_closes
                 await house.workspace().lease("nobody", "op-1")
 
 
+async def test_every_server_is_discovered_at_once(tmp_path: Path) -> None:
+    async with scripted_http() as one, scripted_http() as two:
+        await stored(tmp_path, http(one), http(two, "q"))
+        asked = {each.origin: anyio.Event() for each in (one, two)}
+
+        def answer_once_the_other_is_asked(own: str, other: str) -> Any:
+            def script(_: Any) -> Reply:
+                asked[own].set()
+                return stream(asked[other], f"data: {FOUND}\n\n")
+
+            return script
+
+        one.answers["server/discover"] = answer_once_the_other_is_asked(one.origin, two.origin)
+        two.answers["server/discover"] = answer_once_the_other_is_asked(two.origin, one.origin)
+        async with workspace_house(tmp_path) as house:
+            with anyio.fail_after(10):
+                assert states(await house.listed()) == {"p": "connected", "q": "connected"}
+
+
 async def test_detaching_the_culprit_of_a_failed_workspace_brings_the_rest_up(tmp_path: Path) -> None:
     defaults = {"bad": {"name": "bad", **GONE}}
     async with scripted_http() as peer, workspace_house(tmp_path, defaults=defaults) as house:
@@ -92,6 +118,37 @@ async def test_an_action_in_a_failed_workspace_judges_its_own_server_only(tmp_pa
         assert house.connector.unretired() == []
         await house.act("detach", name="bad")
         assert states(await house.listed()) == {"p": "connected"}
+
+
+@pytest.mark.spec("lifecycle")
+async def test_a_change_that_was_being_prepared_commits_after_a_hydration_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted_http() as bad, scripted_http() as peer:
+        healthy = stream(hydrating := anyio.Event(), f"data: {FOUND}\n\n")
+        bad.answers["server/discover"] = DOWN
+        peer.answers["server/discover"] = stream(preparing := anyio.Event(), f"data: {FOUND}\n\n")
+        async with workspace_house(tmp_path, defaults={"bad": http(bad, "bad")}) as house:
+            await house.listed()
+            with anyio.fail_after(10):
+                async with anyio.create_task_group() as group:
+
+                    async def attach() -> None:
+                        await house.act("attach", server=http(peer))
+
+                    group.start_soon(attach)
+                    await peer.has_seen(1)
+                    bad.answers["server/discover"] = healthy
+                    monkeypatch.setattr(house.workspace().hydration, "_due", 0.0)
+                    group.start_soon(house.listed)
+                    await bad.has_seen(2)
+                    preparing.set()
+                    while not house.connector.opened:
+                        await anyio.sleep(0.005)
+                    await anyio.wait_all_tasks_blocked()
+                    assert await house.rows() == {}
+                    hydrating.set()
+            assert states(await house.listed()) == {"bad": "connected", "p": "connected"}
 
 
 async def test_a_failed_hydration_is_tried_again_by_the_first_use_after_back_off(
@@ -147,6 +204,8 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
             with anyio.fail_after(10):
                 while states(await house.listed())["q"] != "connected":
                     await anyio.sleep(0.01)
+                while tasks_of(house):  # the retrying is over
+                    await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
 
 
@@ -162,7 +221,7 @@ async def test_isolate_gives_up_retrying_a_server_that_somebody_changed(
             await house.act("detach", name="p")
             seen = len(peer.seen)
             with anyio.fail_after(10):
-                while house.workspace().group._tasks:  # type: ignore[attr-defined]
+                while tasks_of(house):
                     await anyio.sleep(0.01)
             assert len(peer.seen) <= seen + 1
             assert await house.listed() == {}

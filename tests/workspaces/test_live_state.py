@@ -7,25 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.workspaces.live_state import LiveState, Section
+from tests.support.live_state import applied
 
 pytestmark = pytest.mark.spec("agui")
-
-
-def applied(document: Any, delta: list[Any]) -> None:
-    """Apply the three operations we send to ``document``, the value of ``plurnk``. RFC 6902."""
-    for operation in delta:
-        _, plurnk, *path = operation["path"].split("/")
-        assert plurnk == "plurnk"
-        target, last = document, path[-1].replace("~1", "/").replace("~0", "~")
-        for part in path[:-1]:
-            target = target[part]
-        if operation["op"] == "remove":
-            del target[last]
-        elif operation["op"] == "replace":
-            assert last in target
-            target[last] = operation["value"]
-        else:
-            target[last] = operation["value"]
 
 
 def test_a_change_advances_the_revision_by_one_and_names_its_path() -> None:
@@ -110,3 +94,15 @@ def test_a_snapshot_and_the_deltas_after_it_are_the_state(before: Any, after: An
     for delta in heard:
         applied(document, delta)
     assert document == state.snapshot()
+
+
+def test_a_listener_that_fails_keeps_no_other_from_hearing() -> None:
+    def bug(_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    state, heard = LiveState("w"), list[Any]()
+    state.subscribe(bug)
+    state.subscribe(heard.append)
+    state.put("servers", "p", {"name": "p"})
+    assert len(heard) == 1
+    assert state.snapshot()["rev"] == 1

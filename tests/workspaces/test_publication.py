@@ -37,6 +37,23 @@ async def test_the_server_has_the_catalog_and_what_policy_admits_of_it(tmp_path:
             )
 
 
+@pytest.mark.spec("limits")
+@pytest.mark.parametrize(
+    "setting, reason",
+    [("PLURNK_MAX_SCHEMA_DEPTH", "schema-too-deep"), ("PLURNK_MAX_SCHEMA_NODES", "schema-too-large")],
+)
+async def test_the_operators_limits_withhold_a_tool(tmp_path: Path, setting: str, reason: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {}}}}}
+    tools = result({"tools": [ECHO, {"name": "deep", "inputSchema": schema}]})
+    async with (
+        scripted_http({"tools/list": tools}) as peer,
+        workspace_house(tmp_path, environment={setting: "3"}) as house,
+    ):
+        attached = await house.act("attach", server=http(peer))
+    assert attached["server"]["tools"] == ["echo"]
+    assert attached["server"]["withheld"] == [{"name": "deep", "reason": reason}]
+
+
 @pytest.mark.spec("watch")
 async def test_what_a_connection_reports_changes_only_what_it_is_about() -> None:
     old = catalog(tools=[tool_entry("echo")])

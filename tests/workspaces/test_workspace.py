@@ -57,5 +57,30 @@ async def test_a_child_that_dies_is_shown_unavailable_and_comes_back_by_itself(t
         assert workspace.generation("p") == 1
 
 
+@pytest.mark.spec("connection", "policy")
+async def test_a_server_that_comes_back_with_a_catalog_against_policy_keeps_its_old_one(
+    tmp_path: Path,
+) -> None:
+    way = tmp_path / "way"
+    way.write_text("good")
+    async with workspace_house(tmp_path) as house:
+        others = set(peers_of(os.getpid()))
+        await house.act("attach", server=scripted_definition("p", f"@{way}"))
+        before = house.workspace().snapshot.servers["p"].published
+        (child,) = set(peers_of(os.getpid())) - others
+        way.write_text("duplicate")
+        os.kill(child, signal.SIGKILL)
+        with anyio.fail_after(20):
+            while _state(house) is ServerState.CONNECTED:
+                await anyio.sleep(0.005)
+            while _state(house) is not ServerState.CONNECTED:
+                await anyio.sleep(0.01)
+        server = house.workspace().snapshot.servers["p"]
+        assert server.published is before
+        assert server.problem is not None
+        assert server.problem.code == "catalog-invalid"
+        (await house.workspace().lease("p", "op-1")).release()
+
+
 def _state(house: WorkspaceHouse) -> ServerState:
     return house.workspace().snapshot.servers["p"].state

@@ -11,6 +11,7 @@ from typing import Any
 HERE = Path(__file__).parent
 SDK_SERVER = HERE / "sdk_server.py"
 FASTMCP_SERVER = HERE / "fastmcp_server.py"
+ELICITING_SERVER = HERE / "eliciting_server.py"
 SCRIPTED = HERE / "scripted.py"
 
 Definition = dict[str, Any]

@@ -1,0 +1,55 @@
+"""Judging a server's tools before they are published, without holding up anybody else. SPEC §prepare.
+
+What is judged is ``core.policy``'s decision. Compiling a schema and writing canonical JSON cost up to a tenth of a
+second a tool, and a catalog may hold ten thousand of them.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import checkpoint
+
+from app.core.catalog import Entry, Judgement
+from app.core.policy import judge
+
+TURN_S: Final = 0.01
+"""Seconds of judging after which others have their turn."""
+LARGE: Final = 64 * 1024
+"""Bytes of an entry from which it is judged in a thread."""
+THREADS: Final = 2
+
+
+class Judge:
+    """Judges the tools of every server of a daemon by the same limits."""
+
+    def __init__(self, *, max_schema_depth: int, max_schema_nodes: int) -> None:
+        self._judge = partial(judge, max_schema_depth=max_schema_depth, max_schema_nodes=max_schema_nodes)
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    async def judged(
+        self, tools: Collection[Entry], enabled: Collection[str] | None, *, is_http: bool
+    ) -> Mapping[str, Judgement]:
+        """Return the judgement of each enabled tool; None enables all.
+
+        Cancelled, it leaves at most one tool to its thread.
+        """
+        wanted = None if enabled is None else frozenset(enabled)
+        judged: dict[str, Judgement] = {}
+        turn_ends = anyio.current_time() + TURN_S
+        for entry in tools:
+            if wanted is not None and entry.name not in wanted:
+                continue
+            one = partial(self._judge, entry, is_http=is_http)
+            if len(entry.raw) < LARGE:
+                judged[entry.name] = one()
+            else:
+                judged[entry.name] = await anyio.to_thread.run_sync(
+                    one, abandon_on_cancel=True, limiter=self._threads
+                )
+            if anyio.current_time() >= turn_ends:
+                await checkpoint()
+                turn_ends = anyio.current_time() + TURN_S
+        return judged

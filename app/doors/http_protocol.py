@@ -1,0 +1,86 @@
+"""uvicorn's HTTP protocol with bounds on what a client may send before anybody knows who it is. SPEC §security.
+
+uvicorn bounds neither the bytes of a request's head nor the time it takes, so whoever reaches the port, without
+any token, could fill the memory or hold every connection the process may have.
+"""
+
+import asyncio
+from typing import Any
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_TIMEOUT_S = 30.0
+"""How long a client may take to send a request's head, the first one counted from its connection."""
+HEAD_MAX = 64 * 1024
+"""Bytes of a head that is not whole after the first read."""
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One client's connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_in_head = False
+        self._head_bytes = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as uvicorn does
+        super().connection_made(transport)
+        self._expect_head()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_timer()
+        super().connection_lost(exc)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        was_in_head = self._is_in_head
+        super().data_received(data)
+        if was_in_head and self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_MAX and not self.transport.is_closing():
+                if self._is_quiet:
+                    self.transport.write(_TOO_LARGE)
+                self.transport.close()
+
+    @override
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head, self._head_bytes = True, 0
+        if self._head_timer is None:
+            self._expect_head()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._forget_timer()
+        super().on_headers_complete()
+
+    @override
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a request that offers an upgrade is served without it. RFC 9110 §7.8."""
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether no response is being written."""
+        cycle: Any = self.cycle  # None before the first request, whatever uvicorn's annotation says.
+        return cycle is None or cycle.response_complete
+
+    def _expect_head(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_TIMEOUT_S, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self._is_quiet:
+            self.transport.close()
+        else:
+            self._expect_head()  # The head of a pipelined request: it may wait behind what is being answered.
+
+    def _forget_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None

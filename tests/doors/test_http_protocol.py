@@ -1,0 +1,120 @@
+"""What a client may send before it has said who it is: a head of bounded size, in bounded time."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+
+from app.doors import http_protocol
+from app.doors.asgi import Receive, Scope, Send, send_whole
+from app.doors.http_protocol import HEAD_MAX
+from tests.support.loopback import Loopback, served
+
+pytestmark = pytest.mark.spec("security", "limits")
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+FIRST_READ = 1024 * 1024
+"""More than the server reads at once."""
+
+
+@pytest.fixture
+async def loopback() -> AsyncGenerator[Loopback]:
+    async def application(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send_whole(send, 200, b"{}")
+
+    async with served(application) as loopback:
+        yield loopback
+
+
+async def everything(stream: SocketStream) -> bytes:
+    """Return what comes until the server closes."""
+    received = b""
+    with anyio.fail_after(20):
+        try:
+            async for chunk in stream:
+                received += chunk
+        except anyio.BrokenResourceError:
+            pass  # What was still unread when the server closed resets the connection.
+    return received
+
+
+async def send_again_and_again(stream: SocketStream, part: bytes) -> None:
+    for _ in range(20):
+        await stream.send(part)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(GET + b"X: " + b"a" * 4 * FIRST_READ, id="one-value"),
+        pytest.param(GET + b"X: a\r\n" * FIRST_READ, id="many-headers"),
+        pytest.param(b"GET /" + b"a" * 4 * FIRST_READ, id="target"),
+    ],
+)
+async def test_a_head_without_end_is_not_collected(loopback: Loopback, head: bytes) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        with pytest.raises(anyio.BrokenResourceError):
+            await send_again_and_again(stream, head)
+
+
+async def test_a_head_that_grows_too_large_is_told_so(loopback: Loopback) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        await stream.send(GET + b"X: ")
+        for _ in range(HEAD_MAX // 1024 + 2):
+            await anyio.sleep(0.001)
+            await stream.send(b"a" * 1024)
+            if loopback.server.server_state.connections == set():
+                break
+        assert (await everything(stream)).startswith(b"HTTP/1.1 431 ")
+
+
+async def test_heads_of_one_connection_are_counted_each(loopback: Loopback) -> None:
+    head = GET + b"X: " + b"a" * (HEAD_MAX // 2)
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        for _ in range(4):
+            await stream.send(head[:100])
+            await anyio.sleep(0.01)
+            await stream.send(head[100:] + b"\r\n\r\n")
+            answer = await stream.receive()
+            while not answer.endswith(b"{}"):
+                answer += await stream.receive()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("begun", [b"", GET], ids=["nothing", "half"])
+async def test_a_head_that_does_not_come_ends_the_connection(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_TIMEOUT_S", 0.05)
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        await stream.send(begun or b"\r\n")
+        assert await everything(stream) == b""
+
+
+async def test_a_late_head_does_not_cut_the_response_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_TIMEOUT_S", 0.05)
+    end = anyio.Event()
+
+    async def slow(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await end.wait()
+        await send_whole(send, 200, b"{}")
+
+    async with (
+        served(slow) as loopback,
+        await anyio.connect_tcp("127.0.0.1", loopback.port) as stream,
+    ):
+        await stream.send(GET + b"\r\n" + GET)
+        await anyio.sleep(0.2)
+        end.set()
+        assert (await everything(stream)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_an_upgrade_that_is_not_offered_is_not_a_warning(
+    loopback: Loopback, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers: Any = {"Upgrade": "h2c", "Connection": "Upgrade"}
+    async with loopback.client(**headers) as client:
+        assert (await client.get("/")).status_code == 200
+    assert caplog.records == []

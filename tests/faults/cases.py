@@ -1,0 +1,93 @@
+"""The reported faults as data: one JSON object a case, run once for each variant and transport. SPEC §status.
+
+Reads and expands ``cases.jsonl``; what a case does and asks for is ``acting`` and ``judging``.
+"""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.faults.scope import AMENDED, MORE
+
+Json = dict[str, Any]
+FILE = Path(__file__).with_name("cases.jsonl")
+_WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_.]*)")
+PER_TRANSPORT = {"D1-g1", "L2-g1", "T1-g1"}
+"""Cases whose peer is ``both`` and whose steps name one transport: once as they stand, once over HTTP."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a case."""
+
+    identity: str
+    case: Json
+    """With its variant filled in, other words not."""
+    is_over_http: bool = False
+    """Whether stdio definitions stand for HTTP ones."""
+
+    @property
+    def id(self) -> str:
+        """The case's own id."""
+        return self.case["id"]
+
+
+def all_cases() -> list[Json]:
+    """Return every case, amended."""
+    cases = [json.loads(line) for line in FILE.read_text().splitlines()]
+    amended = [{**case, **AMENDED.get(case["id"], {})} for case in cases]
+    return [{**case, "expect": [*case["expect"], *MORE.get(case["id"], [])]} for case in amended]
+
+
+def runs() -> Iterator[Run]:
+    """Give every execution of every case."""
+    for case in all_cases():
+        variants = case.get("sql_state") or case.get("variants")
+        for number, variant in enumerate(variants or [None]):
+            identity = case["id"] if variants is None else f"{case['id']}-{number + 1}"
+            state = {"sql_state": variant} if "sql_state" in case else {}
+            words = {**words_of(variant), "number": number}
+            expanded = case if variants is None else filled({**case, **state}, words)
+            if case["id"] in PER_TRANSPORT:
+                yield Run(f"{identity}-stdio", expanded)
+                yield Run(f"{identity}-http", expanded, is_over_http=True)
+            else:
+                yield Run(identity, expanded)
+
+
+def words_of(variant: Any) -> dict[str, Any]:
+    """Return ``$variant`` and its parts."""
+    parts: dict[str, Any] = {"variant": variant}
+    if isinstance(variant, dict):
+        parts.update({f"variant.{name}": value for name, value in variant.items()})
+    if isinstance(variant, list):
+        parts.update({f"variant.{number}": value for number, value in enumerate(variant)})
+    return parts
+
+
+def filled(value: Any, words: Mapping[str, Any]) -> Any:
+    """Return the value with its words replaced; a word that is the whole text keeps its type."""
+    match value:
+        case {"$repeat": [text, times]}:
+            return text * times
+        case {"by_variant": [*choices]}:
+            return {"by_variant": choices[words["number"]]} if "number" in words else value
+        case dict():
+            return {filled(name, words): filled(each, words) for name, each in value.items()}
+        case list():
+            return [filled(each, words) for each in value]
+        case str():
+            return _filled_text(value, words)
+        case _:
+            return value
+
+
+def _filled_text(text: str, words: Mapping[str, Any]) -> Any:
+    whole = _WORD.fullmatch(text)
+    if whole and whole[1] in words:
+        return copy.deepcopy(words[whole[1]])
+    return _WORD.sub(lambda match: str(words.get(match[1], match[0])), text)
