@@ -136,7 +136,9 @@ class ConnectionCache:
 
     def resources(self) -> frozenset[str]:
         """Return the URIs that were read and may be served again without asking: those worth watching."""
-        return frozenset(uri for uri in self._read if self._caches.reads.get(self._places(uri)) is not None)
+        for uri in [uri for uri in self._read if self._caches.reads.get(self._places(uri)) is None]:
+            del self._read[uri]
+        return frozenset(self._read)
 
     def invalidate(self, capability: str) -> None:
         """Keep none of the lists of ``tools``, ``resources`` or ``prompts``, nor what is under way; never awaits."""
@@ -144,8 +146,12 @@ class ConnectionCache:
             self._caches.lists.invalidate(self._places(method))
 
     def invalidate_resource(self, uri: str) -> None:
-        """Keep nothing that was read of this URI, nor what is under way; never awaits."""
-        self._caches.reads.invalidate(self._places(uri))
+        """Keep nothing that was read of this URI, nor what is under way; never awaits.
+
+        A server may name a part of what was read: what this connection read under a beginning of the URI goes too.
+        """
+        for changed in {uri, *(read for read in self._read if uri.startswith(read))}:
+            self._caches.reads.invalidate(self._places(changed))
 
     def _places(self, name: str) -> Places:
         return Places(self._own, self._shared, name)
