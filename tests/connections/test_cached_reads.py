@@ -86,6 +86,21 @@ async def test_what_was_read_is_known_until_it_changes_or_expires() -> None:
 
 
 @pytest.mark.spec("watch")
+async def test_a_change_of_a_part_is_a_change_of_the_whole_that_was_read_and_is_told_again() -> None:
+    async with scripted_http(answers(PUBLIC)) as peer, house() as home:
+        connection = await home.open(peer)
+        news: list[frozenset[str]] = []
+        connection.cache.on_resources = lambda: news.append(connection.cache.resources())
+        await text_of(connection, "memo://b")
+        await text_of(connection)
+        connection.cache.invalidate_resource(f"{URI}/part")
+        assert connection.cache.resources() == {"memo://b"}
+        await text_of(connection)
+        assert news == [{"memo://b"}, {"memo://b", URI}, {"memo://b", URI}]
+        assert len(peer.of("resources/read")) == 3
+
+
+@pytest.mark.spec("watch")
 async def test_an_answer_overtaken_by_a_change_of_its_resource_is_not_kept() -> None:
     gate = anyio.Event()
 
