@@ -144,4 +144,7 @@ async def test_nothing_of_a_child_is_shared_or_outlives_it() -> None:
         child.close()
         assert child.resources() == frozenset()
         assert other.resources() == {URI}
+        await first.cache.read({"uri": URI}, ask)
+        assert first.cache.resources() == {URI}
         await first.retire()
+        assert first.cache.resources() == frozenset()
