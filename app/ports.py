@@ -45,12 +45,17 @@ class Connection(Protocol):
 
     @property
     def catalog(self) -> ServerCatalog:
-        """What the server listed when it was last prepared."""
+        """What the server listed when it was last prepared or refreshed."""
         ...
 
     @property
     def problem(self) -> Problem | None:
-        """Why it is not READY; None where it is."""
+        """Why it is not READY, or why its lists could not be refreshed; else None."""
+        ...
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the server's changes are watched: its catalog then follows them by itself."""
         ...
 
     async def request(
@@ -89,7 +94,8 @@ class Connector(Protocol):
         """Return a READY connection whose tasks live in ``group``.
 
         One call is one whole preparation under ``PLURNK_MCP_CONNECT_TIMEOUT``: expand, connect, discover, drain the
-        lists. ``on_change`` is called, without awaiting, each time its state or catalog changes afterwards.
+        lists. ``on_change`` is called, without awaiting, each time its state, catalog, problem or
+        ``is_live`` changes afterwards.
         A failed or cancelled call has closed everything it opened.
 
         Raises:

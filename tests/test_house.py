@@ -28,7 +28,7 @@ NOT_YET = {
     "oauth-target-conflict",
 }
 # Settings of behaviour that is not there yet (SPEC §status).
-NOT_READ_YET = {"PLURNK_MAX_PENDING", "PLURNK_MAX_LISTENS"}
+NOT_READ_YET = {"PLURNK_MAX_PENDING"}
 # Files that only the journeys through the whole daemon run, and files of bare shapes.
 WITHOUT_MIRROR = {
     "app/__main__.py",

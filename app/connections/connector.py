@@ -24,6 +24,7 @@ from app.connections.server_connection import ServerConnection, Terms
 from app.connections.stdio import StdioOpener
 from app.connections.stdio_policy import require_startable
 from app.connections.streamable_http import StreamableHttpTransport, Trace
+from app.connections.subscriptions import WatchTerms
 from app.connections.transport import OnLost, OpenTransport, Transport
 from app.core.definitions import Bearer, HttpDefinition, StdioDefinition
 from app.core.json_value import JsonObject
@@ -75,6 +76,7 @@ class Connector:
             judge=Judge(
                 max_schema_depth=settings.max_schema_depth, max_schema_nodes=settings.max_schema_nodes
             ),
+            watch=_watch_terms(settings.max_listens, backoff),
         )
 
     async def open(
@@ -203,6 +205,12 @@ class Connector:
             is_explicit=target.is_explicit,
         )
         return open_http, cache
+
+
+def _watch_terms(listens_max: int, backoff: Backoff | None) -> WatchTerms:
+    """Return the terms that every connection shares, the daemon's places for listen streams among them."""
+    places = anyio.Semaphore(listens_max, max_value=listens_max)
+    return WatchTerms(places) if backoff is None else WatchTerms(places, backoff)
 
 
 def _require_supported_authorization(definition: HttpDefinition) -> None:

@@ -6,7 +6,7 @@ server/utilities/pagination, server/utilities/caching.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -116,37 +116,54 @@ class Preparation:
             Problem: server-unavailable, address-refused, authorization-refused, capability-required,
                 protocol-revision-unsupported, catalog-invalid.
         """
+        return await self.list_all(await self.discover())
+
+    async def discover(self) -> ServerCatalog:
+        """Return what the server is, its lists still empty.
+
+        Raises:
+            Problem: as ``run``.
+        """
         found = await self._discover()
         capabilities = found["capabilities"]
         assert isinstance(capabilities, dict)  # noqa: S101 classify.discovered judged it
-        methods = [
-            method
-            for capability, methods in LISTS.items()
-            if isinstance(capabilities.get(capability), dict)
-            for method in methods
-        ]
         self.awaits = "its lists"
-        listed = await self._drain_all(methods)
-        tools = listed.get("tools/list", Listed()).entries
-        judged: Mapping[str, Judgement] = {}
-        if self._judge is not None:
-            self.awaits = "a judgement of its tools"
-            judged = await self._judge.judged(tools, self._enabled, is_http=self._peer.transport == "http")
         instructions = found.get("instructions")
         return ServerCatalog(
             protocol_version=REVISION,
             server_info=_identity(found),
             capabilities=capabilities,
             instructions=instructions if isinstance(instructions, str) else None,
+        )
+
+    async def list_all(
+        self, catalog: ServerCatalog, capabilities: frozenset[str] = frozenset(LISTS)
+    ) -> ServerCatalog:
+        """Return the catalog with the lists of these capabilities as they are now, where the server has them.
+
+        Raises:
+            Problem: as ``run``.
+        """
+        methods = [method for name in LISTS if catalog.offers(name) for method in LISTS[name]]
+        stale = [
+            method for name in LISTS if name in capabilities for method in LISTS[name] if method in methods
+        ]
+        kept = {method: _kept(catalog, method) for method in methods if method not in stale}
+        self._entries = sum(len(each.entries) + len(each.withheld) for each in kept.values())
+        self._size = sum(len(entry.raw) for each in kept.values() for entry in each.entries)
+        self.awaits = "its lists"
+        listed = kept | await self._drain_all(stale)
+        tools = listed.get("tools/list", Listed()).entries
+        judged = await self._judged(tools) if "tools/list" in stale else catalog.judged
+        return replace(
+            catalog,
             tools=tools,
             resources=listed.get("resources/list", Listed()).entries,
             resource_templates=listed.get(TEMPLATES, Listed()).entries,
             prompts=listed.get("prompts/list", Listed()).entries,
             withheld=tuple(entry for method in methods for entry in listed[method].withheld),
             cache_control={
-                method: listed[method].cache_control or (0, "private")
-                for method in methods
-                if listed[method].cache_control is not None
+                method: control for method in methods if (control := listed[method].cache_control) is not None
             },
             judged=judged,
         )
@@ -242,6 +259,13 @@ class Preparation:
             self._count(listed.count, listed.size)
         return listed
 
+    async def _judged(self, tools: Collection[Entry]) -> Mapping[str, Judgement]:
+        """Return what is judged ahead of these tools."""
+        if self._judge is None:
+            return {}
+        self.awaits = "a judgement of its tools"
+        return await self._judge.judged(tools, self._enabled, is_http=self._peer.transport == "http")
+
     async def _page(self, method: str, params: JsonObject) -> Result | None:
         """Return one page, or None where the server has no templates and no method for them either.
 
@@ -297,6 +321,18 @@ class Preparation:
 
     def _invalid(self, reason: str, detail: str) -> CatalogInvalid:
         return CatalogInvalid(self._peer.server, reason, detail)
+
+
+def _kept(catalog: ServerCatalog, method: str) -> Listed:
+    """Return one list of the catalog as it was drained."""
+    entries = {
+        "tools/list": catalog.tools,
+        "resources/list": catalog.resources,
+        TEMPLATES: catalog.resource_templates,
+        "prompts/list": catalog.prompts,
+    }
+    withheld = tuple(each for each in catalog.withheld if each.method == method)
+    return Listed(entries[method], withheld, catalog.cache_control.get(method))
 
 
 def _identity(found: JsonObject) -> dict[str, Json] | None:

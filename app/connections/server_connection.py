@@ -1,14 +1,15 @@
-"""One prepared connection to one server: its state, its catalog, its requests, its end. SPEC §connection.
+"""One prepared connection to one server: its state, its catalog, its requests, its end. SPEC §connection, §watch.
 
-Owns a transport and nothing else while it is healthy. A transport that is lost (only a child can be) is
-opened again, discovered again and listed again by one task, which lives until the server is back or the
-connection is retired. A failing request changes no state: the next one stands alone.
+Owns a transport and, where the server tells of changes, the watch over it; nothing else while it is healthy. A
+transport that is lost (only a child can be) is opened again, discovered again and listed again by one task, which
+lives until the server is back or the connection is retired. A failing request changes no state: the next one stands
+alone. Changed lists are listed again over the same transport; a refresh that fails changes no state either.
 """
 
 import time
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -22,6 +23,9 @@ from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.judging import Judge
 from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
+from app.connections.refreshes import Pace, Refreshes
+from app.connections.subscription_filter import Filter
+from app.connections.subscriptions import Observer, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
 from app.core.answers import Answer, RemoteError, RequestNotSent
 from app.core.catalog import ServerCatalog
@@ -48,6 +52,8 @@ class Terms:
     limits: CatalogLimits
     slot: Slot
     backoff: Backoff
+    watch: WatchTerms = field(default_factory=WatchTerms)
+    pace: Pace = field(default_factory=Pace)
     judge: Judge | None = None
     """Without one the tools are judged when they are published."""
 
@@ -86,6 +92,19 @@ class ServerConnection:
         self._recovery_over = anyio.Event()
         self._closing = anyio.Lock()
         self._close_failure: str | None = None
+        self._refreshes = Refreshes(self._refresh, terms.pace, server=peer.server)
+        self.watch = Watch(
+            terms.watch,
+            Observer(
+                on_list_changed=lambda capability: self._outdated(Filter(frozenset({capability}))),
+                on_missed=self._outdated,
+                on_live=self._tell_live,
+            ),
+            server=peer.server,
+        )
+        """What is watched for others: cached resources and running tasks."""
+        self.watch.on_resource_updated = self.cache.invalidate_resource
+        self.cache.on_resources = self._watch_resources
 
     @property
     def server(self) -> str:
@@ -99,12 +118,17 @@ class ServerConnection:
 
     @property
     def problem(self) -> Problem | None:
-        """Why it is not READY; None where it is."""
+        """Why it is not READY, or why its lists could not be refreshed; else None."""
         return self._problem
 
     @property
+    def is_live(self) -> bool:
+        """Whether changes are watched; not while it is lost."""
+        return self._state is ConnectionState.READY and self.watch.is_live
+
+    @property
     def catalog(self) -> ServerCatalog:
-        """What the server listed when it was last prepared."""
+        """What the server listed when it was last prepared or refreshed."""
         if self._catalog is None:
             raise RuntimeError("a connection has no catalog before it is prepared")
         return self._catalog
@@ -177,22 +201,29 @@ class ServerConnection:
         timeout_ms = self._terms.connect_timeout_ms
         with anyio.move_on_after(timeout_ms / 1000) as deadline:
             self._transport = await self._open_transport(self._lose)
-            preparation = Preparation(
-                self._transport,
-                self._peer,
-                self._terms.limits,
-                judge=self._terms.judge,
-                enabled=self._enabled,
-                lists=self.cache,
-            )
+            preparation = self._preparation(self._transport)
             try:
-                self._catalog = await preparation.run()
+                found = await preparation.discover()
+                # The stream stands before the lists are drained, so that no change falls between the two.
+                await self.watch.start(self._transport, found.capabilities, self._group)
+                self._catalog = await preparation.list_all(found)
             finally:
                 awaits = preparation.awaits
         if deadline.cancelled_caught:
             raise self._silent(awaits, timeout_ms)
         if self._loss is not None:
             raise self._peer.unavailable(self._loss)
+
+    def _preparation(self, transport: Transport) -> Preparation:
+        terms = self._terms
+        return Preparation(
+            transport,
+            self._peer,
+            terms.limits,
+            judge=terms.judge,
+            enabled=self._enabled,
+            lists=self.cache,
+        )
 
     def _silent(self, awaits: str, timeout_ms: int) -> Problem:
         """Return the Problem of a server that did not answer in time, with what is known of it."""
@@ -234,6 +265,41 @@ class ServerConnection:
         self._problem = None
         self.cache.settle()
         self._ready_at = time.monotonic()
+        self._refreshes.start(self._group)
+
+    async def _refresh(self, capabilities: frozenset[str]) -> bool:
+        """Have these lists as they are now; return whether that is settled. A failure keeps the catalog."""
+        transport, catalog, timeout_ms = self._transport, self.catalog, self._terms.connect_timeout_ms
+        if transport is None or self._state is not ConnectionState.READY:
+            return True
+        preparation = self._preparation(transport)
+        try:
+            with anyio.move_on_after(timeout_ms / 1000) as deadline:
+                catalog = await preparation.list_all(catalog, capabilities)
+            problem = self._silent(preparation.awaits, timeout_ms) if deadline.cancelled_caught else None
+        except Problem as raised:
+            problem = raised
+        if self._state is not ConnectionState.READY:
+            return True  # lost meanwhile: what recovers it lists afresh
+        if catalog != self._catalog or problem is not self._problem:
+            self._catalog, self._problem = catalog, problem
+            self._on_change(self)
+        return problem is None or not problem.retryable
+
+    def _outdated(self, changed: Filter) -> None:
+        """Keep nothing of what may have changed, and have the lists listed again, without awaiting."""
+        for capability in changed.lists:
+            self.cache.invalidate(capability)
+        for uri in changed.resources:
+            self.cache.invalidate_resource(uri)
+        self._refreshes.ask(changed.lists)
+
+    def _watch_resources(self) -> None:
+        self.watch.set_resources(self.cache.resources())
+
+    def _tell_live(self) -> None:
+        if self._state is ConnectionState.READY:
+            self._on_change(self)
 
     def _lose(self, lost: Lost) -> None:
         """Take note, without awaiting, that the transport ended by itself; where READY, start to recover."""
@@ -241,6 +307,8 @@ class ServerConnection:
         if self._state is not ConnectionState.READY:
             return
         self._advance(ConnectionEvent.LOST)
+        self.watch.stop()
+        self._refreshes.stop()
         self._problem = self._peer.unavailable(lost)
         self._recovery, self._recovery_over = anyio.CancelScope(), anyio.Event()
         ready_for = time.monotonic() - self._ready_at
@@ -282,9 +350,16 @@ class ServerConnection:
             await self._close_transport()
 
     async def _close_transport(self) -> str | None:
-        """Close the transport, if any; return why that failed, if it did."""
-        transport = self._transport
-        failure = await transport.close() if transport is not None else None
+        """Close the transport, if any, once nothing watches over it; return why that failed, if it did."""
+        transport, failure = self._transport, None
+        if transport is not None:
+            transport.begin_close()
+        try:
+            await self._refreshes.stopped()
+            await self.watch.stopped()
+        finally:
+            if transport is not None:
+                failure = await transport.close()
         self._transport = None
         return failure
 

@@ -11,17 +11,17 @@ Decided here:
   pay for it.
 - A line that is no message, but still tells which request it answers, ends that request with AnswerMalformed.
 - An error without an id settles the request in flight where there is exactly one, and nothing else can be
-  meant.
+  meant; a stream that was acknowledged is not.
+- A stream ends by its response, by the child's ``notifications/cancelled`` or with the child; one that the
+  child has cancelled is not cancelled again.
 - A request that waits for a child which does not read waits under its caller's cancellation. What never
   left the daemon is RequestNotSent, and is taken back when its caller leaves; what may have been read is
   AnswerLost.
 """
 
 import asyncio
-import gc
 import itertools
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -30,11 +30,15 @@ import structlog
 from app.connections.child_environment import Program, child_environment, resolve_program, start_failure
 from app.connections.child_output import DroppedLines, Masking, StderrTail
 from app.connections.child_process import ChildProcess, Ending, Patience
+from app.connections.classify import Peer
 from app.connections.line_splitter import LineSplitter, Oversized
+from app.connections.listen_gate import CANCELLED, ListenGate, subscription_id
+from app.connections.listen_gate import METHOD as LISTEN
 from app.connections.pipe_writer import Written
 from app.connections.progress import METHOD as PROGRESS
 from app.connections.progress import ProgressGate
 from app.connections.reaper import Reaper
+from app.connections.subscription_filter import Filter, OnNews
 from app.connections.transport import Diagnostics, Lost, OnLost, OnProgress
 from app.connections.wire import (
     Malformed,
@@ -47,11 +51,7 @@ from app.connections.wire import (
 )
 from app.core.answers import Answer, AnswerLost, AnswerMalformed, AnswerTooLarge, RequestFault, RequestNotSent
 from app.core.json_value import Json, JsonObject
-from app.core.problems import ServerUnavailable
 from app.core.references import StdioExpanded
-
-BIG_MESSAGE = 256 * 1024
-"""Bytes from which parsing pauses the garbage collector, which would walk the growing value overover."""
 
 _log = structlog.get_logger(__name__)
 
@@ -66,7 +66,7 @@ class _InFlight:
     """One request that waits for its answer."""
 
     settled: asyncio.Future[_Settled]
-    gate: ProgressGate | None
+    gate: ProgressGate | ListenGate | None
     written: Written | None = None
 
 
@@ -160,7 +160,7 @@ class StdioTransport:
             raise start_failure(self._server, error, program) from error
         if self._lost is not None:
             await self._child.close()
-            raise _unavailable(self._server, self._lost)
+            raise Peer(self._server, "stdio").unavailable(self._lost)
         self._on_lost = on_lost
 
     @property
@@ -195,18 +195,41 @@ class StdioTransport:
             RequestFault: no answer, by kind.
         """
         request_id = next(self._ids)
+        gate = ProgressGate(request_id, on_progress, self.diagnostics) if on_progress else None
+        token = None if on_progress is None else request_id
+        return await self._settled_flight(request_id, method, params, gate, progress_token=token)
+
+    async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
+        """Return the response that ended one stream; see ``Transport.listen``.
+
+        Raises:
+            RequestFault: it was lost, was never sent, or the server cancelled it.
+        """
+        request_id = next(self._ids)
+        gate = ListenGate(request_id, asked, on_news, self.diagnostics)
+        return await self._settled_flight(request_id, LISTEN, {"notifications": asked.document()}, gate)
+
+    async def _settled_flight(
+        self,
+        request_id: int,
+        method: str,
+        params: JsonObject,
+        gate: ProgressGate | ListenGate | None,
+        *,
+        progress_token: int | None = None,
+    ) -> Answer:
+        """Return the child's answer, or raise how the request ended without one."""
         line = encode_request(
             request_id,
             method,
             params,
             capabilities=self._capabilities,
-            progress_token=None if on_progress is None else request_id,
+            progress_token=progress_token,
             trace=self._trace() if self._trace else None,
         )
         child = self._open_child()
         await child.stdin.room()
         child = self._open_child()
-        gate = ProgressGate(request_id, on_progress, self.diagnostics) if on_progress else None
         flight = _InFlight(asyncio.get_running_loop().create_future(), gate)
         self._in_flight[request_id] = flight
         # A child that closed its standard input is about to end: ``_end`` settles this with how it did.
@@ -220,12 +243,16 @@ class StdioTransport:
             raise settled
         return settled
 
+    def begin_close(self) -> None:
+        """Send nothing from now on: the child hears of the end when its standard input closes."""
+        self._is_closing = True
+
     async def close(self) -> str | None:
         """Return once the child and its group are gone; the reason where they are not, else None.
 
         Raises nothing but cancellation, and cancelled kills the group first.
         """
-        self._is_closing = True
+        self.begin_close()
         self._settle_all("the connection was closed")
         return None if self._child is None else await self._child.close()
 
@@ -243,7 +270,7 @@ class StdioTransport:
         """Drop a request whose caller left, and tell the child about it where it may know it."""
         if self._in_flight.pop(request_id, None) is None or self._child is None or flight.written is None:
             return
-        if not self._child.stdin.withdraw(flight.written):
+        if not self._is_closing and not self._child.stdin.withdraw(flight.written):
             self._has_cancelled = True
             self._child.stdin.write(encode_cancelled(request_id, "the caller left") + b"\n")
 
@@ -259,8 +286,7 @@ class StdioTransport:
 
     def _take_line(self, line: bytes) -> None:
         """Give one line to whom it belongs."""
-        with _collector_paused(len(line) >= BIG_MESSAGE):
-            message = decode(line)
+        message = decode(line)
         match message:
             case Response():
                 self._take_response(message)
@@ -284,22 +310,37 @@ class StdioTransport:
     def _take_response(self, response: Response) -> None:
         """Settle the request with this very id; ids are compared with their type."""
         identifier = response.id
-        if identifier is None and len(self._in_flight) == 1 and not self._has_cancelled:
-            identifier = next(iter(self._in_flight))
+        if identifier is None and not self._has_cancelled:
+            meant = [each for each, flight in self._in_flight.items() if not _stands(flight)]
+            identifier = meant[0] if len(meant) == 1 else None
         if not self._settle(identifier, response.answer):
             self.diagnostics.foreign_responses += 1
 
     def _take_notification(self, notification: Notification) -> None:
-        """Pass progress to the request whose token it carries; nothing else was asked for."""
-        if notification.method != PROGRESS:
-            self.diagnostics.ignored_notifications += 1
-            return
-        flight = self._found(notification.params.get("progressToken"))
-        if flight is None or flight.gate is None:
+        """Pass it to the request whose progress or whose subscription it belongs to; nothing else was asked for."""
+        params, is_progress = notification.params, notification.method == PROGRESS
+        if is_progress:
+            identifier, kind = params.get("progressToken"), ProgressGate
+        elif notification.method == CANCELLED:
+            identifier, kind = params.get("requestId"), ListenGate
+        else:
+            identifier, kind = subscription_id(notification), ListenGate
+        flight = self._found(identifier)
+        if flight is not None and isinstance(flight.gate, kind):
+            self._pass(notification, identifier, flight, flight.gate)
+        elif is_progress:
             self.diagnostics.ignored_progress += 1
-            return
+        else:
+            self.diagnostics.ignored_notifications += 1
+
+    def _pass(
+        self, notification: Notification, identifier: Json, flight: _InFlight, gate: ProgressGate | ListenGate
+    ) -> None:
+        """Let the request's gate judge the notification, which may end the request."""
         try:
-            flight.gate.take(notification)
+            gate.take(notification)
+        except RequestFault as fault:
+            self._settle(identifier, fault)
         except Exception as error:  # noqa: BLE001 its caller's observer failed, so its caller hears of it
             flight.gate = None
             if not flight.settled.done():
@@ -312,7 +353,7 @@ class StdioTransport:
         if self.diagnostics.dropped_lines == 1:
             _log.warning("non-JSON line on stdout dropped", server=self._server, line=self.dropped_lines[0])
 
-    def _settle(self, identifier: int | str | None, settled: _Settled) -> bool:
+    def _settle(self, identifier: Json, settled: _Settled) -> bool:
         """Return whether a request with this id waited and now has its end."""
         flight = self._found(identifier)
         if flight is None or type(identifier) is not int:
@@ -353,26 +394,6 @@ class StdioTransport:
             self._take_response(message)
 
 
-@contextmanager
-def _collector_paused(is_needed: bool) -> Generator[None]:  # noqa: FBT001 reads as a sentence
-    """Keep the garbage collector from running while a big value grows: no part of it is garbage."""
-    if not is_needed or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _unavailable(server: str, lost: Lost) -> ServerUnavailable:
-    """Return the Problem of a child that ended."""
-    return ServerUnavailable(
-        server,
-        "stdio",
-        lost.reason,
-        exit_status=lost.exit_status,
-        signal=lost.signal,
-        stderr=lost.stderr,
-    )
+def _stands(flight: _InFlight) -> bool:
+    """Return whether it is a stream that was acknowledged, which an error without an id cannot mean."""
+    return isinstance(flight.gate, ListenGate) and flight.gate.is_acknowledged

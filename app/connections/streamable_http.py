@@ -1,4 +1,4 @@
-"""The Streamable HTTP transport: one POST for each request, in its caller's task. SPEC §connection.
+"""The Streamable HTTP transport: one POST for each request, in its caller's task. SPEC §connection, §watch.
 
 MCP 2026-07-28 basic/transports/streamable-http. The transport owns no task and no socket: between requests
 there is nothing of it but its headers. Closing the response, which cancelling the caller does, cancels.
@@ -33,8 +33,11 @@ from app.connections.http_response import (
     read_chunk,
     redirect_target,
 )
+from app.connections.listen_gate import METHOD as LISTEN
+from app.connections.listen_gate import ListenGate
 from app.connections.progress import ProgressGate
 from app.connections.sse import EventStream
+from app.connections.subscription_filter import Filter, OnNews
 from app.connections.transport import Diagnostics, Lost, OnProgress
 from app.core.answers import (
     Answer,
@@ -71,7 +74,7 @@ class _Exchange:
     id: int
     data: bytes
     headers: CIMultiDict[str]
-    gate: ProgressGate
+    gate: ProgressGate | ListenGate
     is_begun: bool = False
     """Whether a byte of it may have reached the peer."""
 
@@ -132,9 +135,34 @@ class StreamableHttpTransport:
         Raises:
             RequestFault: no answer, by kind.
         """
+        request_id = next(self._ids)
+        gate = ProgressGate(request_id, on_progress, self._diagnostics)
+        token = request_id if on_progress else None
+        return await self._settled_exchange(
+            self._new_exchange(
+                request_id, method, params, gate, progress_token=token, input_schema=input_schema
+            )
+        )
+
+    async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
+        """Return the response that ended one stream, which is one POST; see ``Transport.listen``.
+
+        Raises:
+            RequestFault: it was lost, was never sent, or the server cancelled it.
+        """
+        request_id = next(self._ids)
+        gate = ListenGate(request_id, asked, on_news, self._diagnostics)
+        params: JsonObject = {"notifications": asked.document()}
+        return await self._settled_exchange(self._new_exchange(request_id, LISTEN, params, gate))
+
+    def begin_close(self) -> None:
+        """Send nothing from now on; a stream is ended by closing it, of which nothing is sent."""
+        self._is_closed = True
+
+    async def _settled_exchange(self, exchange: _Exchange) -> Answer:
+        """Return the peer's answer, or how the request ended without one."""
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        exchange = self._new_exchange(method, params, input_schema, on_progress)
         with self._counted() as scope:
             return await self._exchange(exchange)
         assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
@@ -163,21 +191,27 @@ class StreamableHttpTransport:
                 self._settled.set()
 
     def _new_exchange(
-        self, method: str, params: JsonObject, input_schema: bytes | None, on_progress: OnProgress | None
+        self,
+        request_id: int,
+        method: str,
+        params: JsonObject,
+        gate: ProgressGate | ListenGate,
+        *,
+        progress_token: int | None = None,
+        input_schema: bytes | None = None,
     ) -> _Exchange:
-        """Return the request's bytes and headers under a fresh id, which is its progress token too."""
-        request_id = next(self._ids)
+        """Return the request's bytes and headers; its id is its progress token too."""
         data = wire.encode_request(
             request_id,
             method,
             params,
             capabilities=self._capabilities,
-            progress_token=request_id if on_progress else None,
+            progress_token=progress_token,
             trace=self._trace() if self._trace else None,
         )
         headers = self._headers.copy()
         headers.update(request_headers(method, params, input_schema))
-        return _Exchange(request_id, data, headers, ProgressGate(request_id, on_progress, self._diagnostics))
+        return _Exchange(request_id, data, headers, gate)
 
     async def _exchange(self, exchange: _Exchange) -> Answer:
         """Send the request, following same-origin redirects that keep it whole, and return its answer."""

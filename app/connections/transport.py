@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from app.connections.subscription_filter import Filter, OnNews
 from app.core.answers import Answer, Progress, RequestNotSent
 from app.core.json_value import JsonObject
 
@@ -82,8 +83,23 @@ class Transport(Protocol):
         """
         ...
 
+    async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
+        """Hold one ``subscriptions/listen`` stream open and return the response that ended it.
+
+        ``on_news`` hears what ``listen_gate`` lets through. Nothing but the peer, a loss or cancellation ends it: HTTP
+        closes the stream, stdio sends one ``notifications/cancelled`` unless the close has begun.
+
+        Raises:
+            RequestFault: it was lost, was never sent, or the server cancelled it.
+        """
+        ...
+
     def account(self, reason: str) -> Lost:
         """Return what is known of the peer now: how it ended, else ``reason`` and its stderr so far."""
+        ...
+
+    def begin_close(self) -> None:
+        """Send nothing from now on: the peer is not told who leaves before ``close``, it hears of the end."""
         ...
 
     async def close(self) -> str | None:

@@ -1,11 +1,12 @@
-"""From a prepared connection to the snapshot of its server: policy, then one value. SPEC §policy, §prepare."""
+"""From a connection to the snapshot of its server: policy, then one value. SPEC §policy, §prepare, §watch."""
 
 from dataclasses import replace
 
+from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.policy import admit
 from app.core.problem import Problem
-from app.core.problems import ServerUnavailable
+from app.core.problems import CatalogInvalid, ServerUnavailable
 from app.core.snapshot import Published, ServerSnapshot, ServerState
 from app.ports import Connection, Source
 from app.settings import Settings
@@ -35,8 +36,35 @@ def published_server(
             catalog=connection.catalog,
             registry=admitted.registry,
             withheld=admitted.withheld,
+            is_live=connection.is_live,
         ),
     )
+
+
+def reported(
+    server: ServerSnapshot[Connection], connection: Connection, settings: Settings
+) -> ServerSnapshot[Connection]:
+    """Return what a published server is now that its connection reports; pure but for reading that.
+
+    A connection that is well keeps serving what was published where its newest catalog breaks policy or could not be
+    had, and says so.
+    """
+    if server.definition is None or server.published is None:
+        return server
+    published = server.published
+    if published.is_live is not connection.is_live:
+        published = replace(published, is_live=connection.is_live)
+    shown = replace(server, published=published)
+    if connection.state is not ConnectionState.READY:
+        return recovering(shown, connection.problem)
+    if connection.problem is not None:
+        return refused(shown, connection.problem)
+    if connection.catalog is published.catalog:
+        return replace(shown, state=ServerState.CONNECTED, problem=None)
+    try:
+        return published_server(connection, server.definition, server.source, settings)
+    except CatalogInvalid as problem:
+        return refused(shown, problem)
 
 
 def recovering(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
@@ -45,7 +73,7 @@ def recovering(server: ServerSnapshot[Connection], problem: Problem | None) -> S
 
 
 def refused(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
-    """Return the server whose connection is well and whose newest catalog breaks policy: the old one stays."""
+    """Return the server whose connection is well and whose newest catalog was not taken: the old one stays."""
     return replace(server, state=ServerState.CONNECTED, problem=problem)
 
 

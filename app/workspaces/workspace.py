@@ -284,23 +284,22 @@ class Workspace:
         if change.write is not None:
             self.effective.put(change.name, change.write.record)
         self.show(change.name, successor)
-        if successor is not None and successor.published is not None:
-            # It may have been lost while the store wrote.
-            self._reports.changed(successor.published.connection)
         self.hydration.changed(change.name)
         return self.retire(replaced)
 
     def show(self, name: str, server: ServerSnapshot[Connection] | None) -> None:
-        """Publish one server, or its absence, by one assignment."""
+        """Publish one server as its connection is now, or its absence, by one assignment."""
         if server is None:
             self.snapshot = self.snapshot.without_server(name)
             self.state.drop("servers", name)
         else:
+            server = self._reports.caught_up(server)
             self.snapshot = self.snapshot.with_server(server)
             self.state.put("servers", name, live_entry(server))
 
     def show_all(self, servers: Mapping[str, ServerSnapshot[Connection]]) -> None:
-        """Publish a whole snapshot by one assignment."""
+        """Publish a whole snapshot by one assignment, each server as its connection is now."""
+        servers = {name: self._reports.caught_up(server) for name, server in servers.items()}
         gone = self.snapshot.servers.keys() - servers.keys()
         self.snapshot = WorkspaceSnapshot(MappingProxyType(dict(servers)))
         with self.state.one_change():

@@ -18,7 +18,7 @@ def test_both_transports_fit_the_seam() -> None:
     fits(StreamableHttpTransport)
     fits(StdioTransport)
     opens(StdioOpener)
-    for member in ("diagnostics", "request", "account", "close"):
+    for member in ("diagnostics", "request", "listen", "account", "begin_close", "close"):
         assert hasattr(StreamableHttpTransport, member)
 
 

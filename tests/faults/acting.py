@@ -9,9 +9,10 @@ import anyio
 import httpx2
 
 from tests.faults.asking import ASKS, run_action
+from tests.faults.http_peer import Listening
 from tests.faults.starting import STARTS, cycled, disarm
 from tests.faults.world import Json, Record, World, now_ms
-from tests.support.scripted_http import HANG, stream
+from tests.support.scripted_http import ECHO, HANG, result, stream
 
 ATTACHING = {"call", "call_each", "read_each", "describe", "run", "parallel_n", "repeat"}
 _NAMED = {"detach", "reconnect"}
@@ -235,6 +236,28 @@ def install_files(world: World) -> None:
         world.stdio.install(Path(path))
 
 
+async def peer_notified(world: World, step: Json) -> None:
+    """Have the peer tell on its listen stream that its tools changed."""
+    assert step["peer_notify"] == "tools/list_changed"
+    world.stdio.announce()
+    listening = world.http.answers.get("subscriptions/listen")
+    if isinstance(listening, Listening):
+        listening.announce()
+
+
+async def peer_changed(world: World, step: Json) -> None:
+    tools = [{**ECHO, "name": name} for name in step["peer_tools"]]
+    world.http.answers["tools/list"] = result({"tools": tools})
+
+
+async def peer_waited(world: World, step: Json) -> None:
+    """Wait until the peer got so many requests of a method."""
+    [(method, count)] = step["peer_waits"].items()
+    with anyio.fail_after(30):
+        while sum(message["method"] == method for message in world.messages) < count:
+            await anyio.sleep(0.02)
+
+
 Step = Callable[[World, Json], Awaitable[None]]
 STEPS: dict[str, Step] = {
     "attach": attach,
@@ -257,6 +280,9 @@ STEPS: dict[str, Step] = {
     "notify_probe": probed,
     "open_sse": opened,
     "health": looked_at,
+    "peer_notify": peer_notified,
+    "peer_tools": peer_changed,
+    "peer_waits": peer_waited,
     **ASKS,
     **STARTS,
 }

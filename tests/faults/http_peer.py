@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import anyio
+
 from tests.support.scripted_http import (
     ECHO,
     FRESH,
@@ -19,9 +21,27 @@ from tests.support.scripted_http import (
     stream,
     text_result,
 )
+from tests.support.subscriptions import acknowledged, changed, discovered, open_stream
 
 Json = dict[str, Any]
 _MIB = 1 << 20
+
+
+class Listening:
+    """The answers to ``subscriptions/listen``: streams that stay open and tell of a change of tools once."""
+
+    def __init__(self) -> None:
+        self._gates: list[anyio.Event] = []
+
+    def __call__(self, _seen: Seen) -> Reply:
+        """Return one more stream."""
+        self._gates.append(anyio.Event())
+        return open_stream(self._gates[-1], changed("tools"))
+
+    def announce(self) -> None:
+        """Tell of the change on every stream."""
+        for gate in self._gates:
+            gate.set()
 
 
 def answers_of(peer: Json) -> dict[str, Script]:
@@ -149,9 +169,16 @@ def _resources(uris: list[str]) -> dict[str, Script]:
     return {"resources/list": result({"resources": [{"uri": uri, "name": uri} for uri in uris]})}
 
 
+def _listen(told: str) -> dict[str, Script]:
+    """Return the answers of a server that tells of its tools, whether or not the case says so."""
+    streams: Script = stream(acknowledged()) if told == "ack then close" else Listening()
+    return {"server/discover": discovered(), "subscriptions/listen": streams}
+
+
 _MEMBERS: dict[str, Callable[[Any], dict[str, Script]]] = {
     "tools": _tools,
     "resources": _resources,
+    "listen": _listen,
     "answer": _answers,
     "sse": _streams,
     "sse_bytes": _bytewise,

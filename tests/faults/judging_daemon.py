@@ -36,6 +36,17 @@ async def tools_in(world: World, told: Json) -> Faults:
         yield f"{found}"
 
 
+async def tools_become(world: World, told: Json) -> Faults:
+    workspace, tools = told["tools_become"]
+    found: list[Json] = []
+    with anyio.move_on_after(SETTLING_SECONDS):
+        while found != [tools]:
+            found = [server["tools"] for server in (await world.list(workspace))["servers"]]
+            await anyio.sleep(0.05)
+    if found != [tools]:
+        yield f"{found}"
+
+
 async def _registry(world: World) -> list[Json]:
     answer = await world.daemon.act(world.workspace("w1"), "workspace.mcp.tools", schemas=True)
     return answer["tools"]
@@ -178,6 +189,7 @@ DAEMON: dict[str, Trace] = {
     "list_count": list_count,
     "list_state": list_state,
     "tools_in": tools_in,
+    "tools_become": tools_become,
     "effect": effect,
     "schema_verbatim": schema_verbatim,
     "diagnostic_mentions": diagnostic_mentions,

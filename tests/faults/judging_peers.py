@@ -138,6 +138,19 @@ async def poll_gaps_min_ms(world: World, told: Json) -> Faults:
             yield f"{gaps}"
 
 
+async def peer_rpc_seen(world: World, told: Json) -> Faults:
+    if told["peer_rpc_seen"] not in _counts(world):
+        yield "it was never sent"
+
+
+async def open_listens(world: World, told: Json) -> Faults:
+    def held() -> int:
+        return sum(not seen.gone.is_set() for seen in world.http.of("subscriptions/listen"))
+
+    if not await becomes(lambda: held() == told["open_listens"]):
+        yield f"{held()}"
+
+
 async def effects(world: World, told: Json) -> Faults:
     if len(world.http.of("tools/call")) != told["effects"]:
         yield f"{len(world.http.of('tools/call'))}"
@@ -226,6 +239,8 @@ PEERS: dict[str, Trace] = {
     "peer_rpc_count": peer_rpc_count,
     "peer_rpc_count_max": peer_rpc_count_max,
     "poll_gaps_min_ms": poll_gaps_min_ms,
+    "peer_rpc_seen": peer_rpc_seen,
+    "open_listens": open_listens,
     "effects": effects,
     "peer_header": peer_header,
     "peer_header_decoded": peer_header_decoded,

@@ -6,7 +6,6 @@ Whoever builds one of these sections deletes its lines here, and the cases run.
 from typing import Any
 
 OAUTH = "OAuth is not there yet (SPEC §status)"
-WATCH = "subscriptions are not there yet (SPEC §status)"
 
 NOT_YET: dict[str, str] = {
     "O1-g1": OAUTH,
@@ -35,9 +34,6 @@ NOT_YET: dict[str, str] = {
     "O13-g2": OAUTH,
     "E2-g1": OAUTH,
     "T1-g2": OAUTH,
-    "C7-g2": WATCH,
-    "L7-g1": WATCH,
-    "L7-g2": WATCH,
 }
 
 _OBJECT = {"type": "object"}
@@ -61,6 +57,30 @@ AMENDED: dict[str, dict[str, Any]] = {
             }
         ]
     },
+    # A refresh that is under way and never answered, while the call comes: the fake server does one thing at a time.
+    "C7-g2": {
+        "peer": {
+            "t": "stdio",
+            "listen": "ack",
+            "on": {
+                "tools/list": [
+                    {"nth": 1, "result": {"tools": [{"name": "echo", "inputSchema": _OBJECT}]}},
+                    {"nth": 2, "sleep": 60_000},
+                ]
+            },
+        },
+        "steps": [
+            {
+                "attach": "w1",
+                "server": {"name": "p", "transport": "stdio", "command": "$FAKE"},
+            },
+            {"peer_notify": "tools/list_changed"},
+            {"peer_waits": {"tools/list": 2}},
+            {"call": ["w1", "p", "echo", {}]},
+        ],
+    },
+    # The tools are those that are listed afterwards, not those of the attach.
+    "L7-g2": {"expect": [{"tools_become": ["w1", ["new"]]}, {"open_listens": 1}]},
     # The variants bring the environment.
     "C4-g2": {"env": "$variant.env"},
     # A URL with userinfo is refused before anything is sent: once as it stands, once so that the peer answers.
@@ -100,5 +120,6 @@ MORE: dict[str, list[dict[str, Any]]] = {
         },
         {"peer_rpc_count": {"tools/call": 2}},
     ],
+    "L7-g1": [{"peer_rpc_seen": "subscriptions/listen"}],
     "L5-g2": [{"problem_on": "call", "status": 502, "type": "input-rounds-exceeded"}],
 }

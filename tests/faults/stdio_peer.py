@@ -10,6 +10,7 @@ from typing import Any
 from tests.support.children import SCRIPTED_STDIO
 from tests.support.processes import is_alive
 from tests.support.scripted_http import ECHO, FRESH, REVISION
+from tests.support.subscriptions import ACKNOWLEDGED, TOOLS_FLAG, WATCHED, notification
 
 Json = dict[str, Any]
 NEVER_MS = 60_000
@@ -30,6 +31,7 @@ class StdioPeer:
         self._log = directory / "log"
         self._times = directory / "times"
         self._grandchild = directory / "grandchild"
+        self._announced = directory / "announced"
         script = directory / "script.json"
         script.write_text(json.dumps(self._script(peer)))
         command = shlex.join([sys.executable, "-I", "-S", str(SCRIPTED_STDIO), f"@{script}"])
@@ -75,12 +77,28 @@ class StdioPeer:
         moments = [moment for method, moment in read if method in methods]
         return [(after - before) * 1000 for before, after in itertools.pairwise(moments)]
 
+    def announce(self) -> None:
+        """Tell of a change of tools on the listen stream that is open."""
+        self._announced.touch()
+
+    def _listening(self) -> Json:
+        """Return the steps of a server that tells of its tools."""
+        found = {"supportedVersions": [REVISION], "capabilities": WATCHED}
+        acknowledged = notification(ACKNOWLEDGED, notifications=TOOLS_FLAG)
+        told = notification("notifications/tools/list_changed")
+        return {
+            "server/discover": [{"result": {**FRESH, **found}}],
+            "subscriptions/listen": [_said(acknowledged), {**_said(told), "when": str(self._announced)}],
+        }
+
     def _script(self, peer: Json) -> Json:
         start = peer.get("start", [])
         deaf = [each for step in start for each in step.get("deaf", ())]
         deaf += ["TERM" for step in start if step.get("exit_on") == "EOF"]
         kept = [step for step in start if not step.keys() & {"deaf", "exit_on"}]
         on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in _told(peer).items()}}
+        if "listen" in peer:
+            on |= self._listening()
         files = {"births": str(self._births), "log": str(self._log), "times": str(self._times)}
         return {
             **files,
@@ -132,8 +150,11 @@ def _envelope(name: str) -> Json:
 
 
 def _notification(message: Json) -> Json:
-    text = json.dumps({"jsonrpc": "2.0", **message}).replace('"$pt"', "$pt")
-    return {"raw": text + "\n"}
+    return _said({"jsonrpc": "2.0", **message})
+
+
+def _said(message: Json) -> Json:
+    return {"raw": json.dumps(message).replace('"$pt"', "$pt").replace('"$id"', "$id") + "\n"}
 
 
 def _told(peer: Json) -> dict[str, list[Json]]:

@@ -59,6 +59,7 @@ class GatedConnection:
         self.catalog = catalog
         self.state = ConnectionState.READY
         self.problem: Problem | None = None
+        self.is_live = False
         self.requests: list[GatedRequest] = []
         self.automatic: Callable[[GatedRequest], Answer | RequestFault | None] = lambda _: None
         self.is_retired = False

@@ -28,6 +28,7 @@ PAUSE: Final = "pause"
 """A chunk that is some turns of the loop: what came before is read before what comes after is sent."""
 
 Chunk: TypeAlias = bytes | str | float | anyio.Event
+"""What is sent, the seconds to wait, or what is waited for."""
 Ending: TypeAlias = Literal["keep", "close", "reset"]
 
 
@@ -42,7 +43,7 @@ class Seen:
     body: bytes
     connection: int
     gone: anyio.Event = field(default_factory=anyio.Event)
-    """Set once the client closed while the reply was hanging."""
+    """Set once the client closed while the reply was hanging or waiting."""
 
     @property
     def message(self) -> dict[str, Any]:
@@ -247,8 +248,11 @@ class ScriptedHttp:
     ) -> None:
         for chunk in chunks:
             if isinstance(chunk, anyio.Event):
-                await chunk.wait()
-            elif isinstance(chunk, (float, int)):
+                await _first_of(chunk, seen.gone, reader)
+                if seen.gone.is_set():
+                    writer.close()
+                    return
+            elif isinstance(chunk, int | float):
                 await asyncio.sleep(chunk)
             elif chunk == PAUSE:
                 for _ in range(10):
@@ -262,6 +266,22 @@ class ScriptedHttp:
                 data = _filled(chunk, seen)
                 writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
                 await writer.drain()
+
+
+async def _first_of(event: anyio.Event, gone: anyio.Event, reader: asyncio.StreamReader) -> None:
+    """Return once the event is set, or the client is gone, which is noted."""
+    async with anyio.create_task_group() as group:
+
+        async def notice() -> None:
+            with suppress(OSError):
+                if await reader.read(1):
+                    return
+            gone.set()
+            group.cancel_scope.cancel()
+
+        group.start_soon(notice)
+        await event.wait()
+        group.cancel_scope.cancel()
 
 
 def _filled(text: bytes | str, seen: Seen) -> bytes:

@@ -15,7 +15,8 @@ A step is an object with one of: ``result``, ``error``, ``raw`` (text with ``$id
 SIGTERM; ``escapes`` leaves the session; ``pid_file`` gets its id), ``close`` (``stdin`` or ``stdout``),
 ``touch`` (a file), ``wait`` (for a file), ``stash`` (answer later) and ``unstash`` (answer all that were,
 last first). ``split`` beside ``raw`` or ``result`` writes it in pieces of so many bytes, ``gap`` seconds apart;
-``hold`` beside it keeps the bytes for the next write. A step with ``nth`` is for that request of its kind
+``hold`` beside it keeps the bytes for the next write. ``when`` beside ``raw`` writes it once that file is there,
+while the next requests are answered. A step with ``nth`` is for that request of its kind
 only, one with ``birth`` for that process of the file of births only.
 """
 
@@ -25,6 +26,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +119,16 @@ def answer(peer: Peer, step: Step) -> None:
 def raw(peer: Peer, step: Step) -> None:
     token = peer.request.get("params", {}).get("_meta", {}).get("progressToken")
     text = step["raw"].replace("$id", json.dumps(peer.request.get("id"))).replace("$pt", json.dumps(token))
-    peer.write(text.encode("utf-8", "surrogateescape") * step.get("times", 1), step)
+    data = text.encode("utf-8", "surrogateescape") * step.get("times", 1)
+    if "when" not in step:
+        peer.write(data, step)
+        return
+
+    def write_then() -> None:
+        wait(peer, {"wait": step["when"]})
+        peer.write(data, step)
+
+    threading.Thread(target=write_then, daemon=True).start()
 
 
 def pad(peer: Peer, step: Step) -> None:

@@ -1,15 +1,17 @@
 """A prepared connection and a definition make one connected server, or policy refuses it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.core.definitions import parse_definition
 from app.core.policy import Effect
-from app.core.problems import CatalogInvalid
+from app.core.problems import CatalogInvalid, ServerUnavailable
 from app.core.snapshot import ServerState
 from app.settings import Settings
-from app.workspaces.publication import published_server
+from app.workspaces.publication import published_server, reported
+from tests.support.gated_connection import GatedConnection, catalog, tool_entry
 from tests.support.scripted_http import ECHO, result, scripted_http
 from tests.support.workspace_house import http, workspace_house
 
@@ -50,3 +52,39 @@ async def test_the_operators_limits_withhold_a_tool(tmp_path: Path, setting: str
         attached = await house.act("attach", server=http(peer))
     assert attached["server"]["tools"] == ["echo"]
     assert attached["server"]["withheld"] == [{"name": "deep", "reason": reason}]
+
+
+@pytest.mark.spec("watch")
+async def test_what_a_connection_reports_changes_only_what_it_is_about() -> None:
+    old = catalog(tools=[tool_entry("echo")])
+    connection = GatedConnection("p", old)
+    definition = parse_definition(
+        {"name": "p", "transport": "http", "url": "http://p.example/mcp", "tools": ["echo"]}
+    )
+    server = published_server(connection, definition, "workspace", Settings())
+    assert reported(server, connection, Settings()) == server
+
+    connection.is_live = True
+    live = reported(server, connection, Settings())
+    assert live.published is not None
+    assert server.published is not None
+    assert live.published == replace(server.published, is_live=True)
+    assert live.published.registry is server.published.registry
+
+    unreachable = ServerUnavailable("p", "http", "it was cut")
+    connection.problem = unreachable
+    kept = reported(live, connection, Settings())
+    assert kept == replace(live, problem=unreachable)
+
+    connection.problem, connection.catalog = None, catalog(tools=[tool_entry("other")])
+    refused = reported(live, connection, Settings())
+    assert refused.published is live.published
+    assert (refused.is_connected, type(refused.problem)) == (True, CatalogInvalid)
+
+    connection.catalog = catalog(tools=[tool_entry("echo"), tool_entry("more")])
+    again = reported(refused, connection, Settings())
+    assert (again.problem, again.published and again.published.catalog) == (None, connection.catalog)
+
+    connection.lose(unreachable)
+    lost = reported(live, connection, Settings())
+    assert lost == replace(live, state=ServerState.UNAVAILABLE, problem=unreachable)

@@ -14,12 +14,14 @@ from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionState
 from app.core.problems import ServerUnavailable
 from app.core.snapshot import ServerState
+from app.workspaces import reports
 from tests.support.eventually import eventually
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import operations_house
 from tests.support.peers.programs import scripted_definition
 from tests.support.processes import peers_of
-from tests.support.scripted_http import scripted_http, stream
+from tests.support.scripted_http import ECHO, Script, result, scripted_http, stream
+from tests.support.subscriptions import changed, discovered, open_stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("lifecycle", "connection")
@@ -84,6 +86,33 @@ async def test_a_connection_lost_while_the_others_are_opened_is_not_published(
             await eventually(lambda: house.connector.unretired() == house.workspace().connections())
 
 
+@pytest.mark.spec("hydration", "watch")
+async def test_a_catalog_that_changed_while_the_others_were_opened_is_the_one_that_is_published(
+    tmp_path: Path,
+) -> None:
+    gate, change = anyio.Event(), anyio.Event()
+    found = '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
+    slow: dict[str, Script] = {"server/discover": stream(gate, f"data: {found}\n\n")}
+    told: dict[str, Script] = {
+        "server/discover": discovered(),
+        "subscriptions/listen": open_stream(change, changed("tools")),
+        "tools/list": [result({"tools": [ECHO]}), result({"tools": [{**ECHO, "name": "new"}]})],
+    }
+    async with scripted_http(slow) as slow_peer, scripted_http(told) as peer:
+        defaults = {"p": http(peer), "slow": http(slow_peer, "slow")}
+        async with workspace_house(tmp_path, defaults=defaults) as house:
+            with anyio.fail_after(20):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(house.listed)
+                    await eventually(lambda: [each.server for each in house.connector.opened] == ["p"])
+                    change.set()
+                    (connection,) = house.connector.opened
+                    await eventually(lambda: [each.name for each in connection.catalog.tools] == ["new"])
+                    gate.set()
+            listed = await house.listed()
+            assert (listed["p"]["state"], listed["p"]["tools"]) == ("connected", ["new"])
+
+
 async def test_a_bug_in_a_report_does_not_end_the_task_that_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,3 +161,31 @@ async def test_a_connection_that_was_replaced_reports_in_vain() -> None:
 
 def _state(house: WorkspaceHouse) -> ServerState:
     return house.workspace().snapshot.servers["p"].state
+
+
+@pytest.mark.spec("watch")
+async def test_a_refresh_that_failed_is_shown_and_what_was_published_goes_on_serving() -> None:
+    async with reporting(catalog([tool_entry("old")])) as (house, connection, report):
+        before = house.workspace.snapshot.servers["p"].published
+        connection.problem = LOST
+        report(connection)
+        server = house.workspace.snapshot.servers["p"]
+        assert (server.is_connected, server.problem, server.published) == (True, LOST, before)
+        (await house.workspace.lease("p", "op-1")).release()
+        connection.problem = None
+        report(connection)
+        assert house.workspace.snapshot.servers["p"].problem is None
+
+
+async def test_a_bug_while_catching_up_leaves_what_is_durable_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with reporting(catalog([tool_entry("old")])) as (house, _, _):
+
+        def bug(*_: object) -> None:
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(reports, "reported", bug)
+        await house.replace("p", catalog([tool_entry("new")]), {})
+        published = house.workspace.snapshot.servers["p"].published
+        assert list(published.registry.tools) == ["new"]

@@ -1,7 +1,8 @@
 """A real MCP server built on fastmcp, over stdio or HTTP, with every feature a journey needs. SPEC §revision.
 
 Run it as a program by its path, with ``stdio`` or ``http``; over HTTP it takes any free loopback
-port and prints ``{"url": ...}`` as its first line. It imports nothing of the daemon.
+port and prints ``{"url": ...}`` as its first line. A second word, ``changing``, has it tell of its changes. It imports
+nothing of the daemon.
 """
 
 import json
@@ -15,10 +16,14 @@ import uvicorn
 from fastmcp import Context, FastMCP
 from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_http_headers
+from fastmcp.tools import Tool
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types import SubscriptionsListenRequestParams
 from pydantic import BaseModel
 
 NAMES = ("ada", "alan", "barbara", "grace")
 
+changes = InMemorySubscriptionBus()
 server: FastMCP[Any] = FastMCP("fastmcp-peer", version="4.2.3", instructions="Tools for journeys.")
 
 
@@ -106,9 +111,31 @@ def complete(ref: Any, argument: Any, context: Any) -> list[str] | None:
     return [name for name in NAMES if name.startswith(argument.value)]
 
 
+@server.tool
+async def grow(name: str, times: int = 1) -> str:
+    """Offer one more tool of this name and announce it, so many times."""
+
+    def grown() -> str:
+        return name
+
+    server.add_tool(Tool.from_function(grown, name=name))
+    for _ in range(times):
+        await changes.publish(ToolsListChanged())
+    return name
+
+
+def offer_changes() -> None:
+    """Serve ``subscriptions/listen``, which fastmcp leaves to the SDK server inside it and does not offer by itself."""
+    server._mcp_server.add_request_handler(
+        "subscriptions/listen", SubscriptionsListenRequestParams, ListenHandler(changes)
+    )
+
+
 def main() -> None:
     """Serve until standard input closes (stdio) or the process is told to stop (HTTP)."""
-    if sys.argv[1:] != ["http"]:
+    if sys.argv[2:] == ["changing"]:
+        offer_changes()
+    if sys.argv[1] != "http":
         server.run(show_banner=False)
         return
     listener = socket.create_server(("127.0.0.1", 0))

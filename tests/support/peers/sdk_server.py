@@ -98,6 +98,26 @@ def picture() -> list[TextContent | ImageContent]:
 
 
 @server.tool()
+async def grow(name: str, ctx: Context[Any, Any], times: int = 1) -> str:
+    """Offer one more tool of this name and announce it, so many times."""
+
+    def grown() -> str:
+        return name
+
+    server.add_tool(grown, name=name)
+    for _ in range(times):
+        await ctx.notify_tools_changed()
+    return name
+
+
+@server.tool()
+async def touch(uri: str, ctx: Context[Any, Any]) -> str:
+    """Announce that a resource was updated."""
+    await ctx.notify_resource_updated(uri)
+    return uri
+
+
+@server.tool()
 def blow_up(code: int) -> str:
     """End this process at once, with the exit status."""
     os._exit(code)
