@@ -114,8 +114,10 @@ class World:
 
     @property
     def log(self) -> str:
-        """What the daemon wrote since this run began."""
-        return self.daemon.log[self.log_from :]
+        """What the daemon wrote since this run began, without the lines about workspaces of other runs."""
+        lines = self.daemon.log[self.log_from :].splitlines(keepends=True)
+        ours = f"workspace={self.prefix}-"
+        return "".join(line for line in lines if "workspace=" not in line or ours in line)
 
     def begin(self, kind: str, label: str = "") -> Record:
         """Return the record of a new step."""
