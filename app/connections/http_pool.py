@@ -22,6 +22,13 @@ A request that meets a closing connection has an unknown effect and is not sent 
 """
 
 
+KEEPALIVE_PROBES: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPALIVE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""When the system asks a silent peer whether it is there: after these seconds, every so many, so many times.
+
+Nothing else would tell that the peer of a listen stream, which may be silent for days, is gone. Each system has some.
+"""
+
+
 class HttpPool:
     """Owns the client session; made once a daemon, closed with it."""
 
@@ -51,6 +58,7 @@ class HttpPool:
                 connector=BoundedConnector(
                     # A proxy is the operator's own address; what it may reach was judged by require_allowed.
                     resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
+                    socket_factory=probed_socket,
                     limit=0,
                     ssl=self._tls,
                     keepalive_timeout=KEEPALIVE_S,
@@ -85,6 +93,17 @@ class HttpPool:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
+    """Return a socket for the address whose peer cannot vanish without being noticed."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE_PROBES.items():
+        if (option := getattr(socket, name, None)) is not None:
+            opened.setsockopt(socket.IPPROTO_TCP, option, value)
+    return opened
 
 
 def _tls_context(ca_file: str | None) -> ssl.SSLContext:

@@ -1,6 +1,7 @@
 """http_pool.py: TLS, proxies and the address rule, on real sockets."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,16 +10,17 @@ import pytest
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError
-from app.connections.http_pool import HttpPool
+from app.connections.http_pool import KEEPALIVE_PROBES, HttpPool, probed_socket
 from app.connections.streamable_http import StreamableHttpTransport
 from app.connections.transport import AddressNotSent
 from app.core.answers import RequestNotSent, Result
 from app.core.json_value import JsonObject
 from app.settings import Settings
 from tests.support.certificates import server_tls
-from tests.support.scripted_http import scripted_http
+from tests.support.scripted_http import HANG, scripted_http, stream
 
 CALL: tuple[str, JsonObject] = ("tools/call", {"name": "echo"})
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
 
 
 @asynccontextmanager
@@ -138,3 +140,21 @@ async def test_a_closed_pool_opens_nothing() -> None:
     await pool.close()
     with pytest.raises(RequestNotSent):
         await transport(pool, "http://127.0.0.1:9/mcp").request(*CALL)
+
+
+@pytest.mark.spec("watch")
+async def test_a_peer_that_vanished_is_noticed_on_a_stream_that_is_silent() -> None:
+    with probed_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 0))) as opened:
+        assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        for name, value in KEEPALIVE_PROBES.items():
+            if hasattr(socket, name):
+                assert opened.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value
+    async with (
+        scripted_http({"tools/list": stream(HANG)}) as peer,
+        pool_with() as pool,
+        pool.session().post(peer.url, data=LIST) as response,
+    ):
+        assert response.connection is not None
+        assert response.connection.transport is not None
+        used: socket.socket = response.connection.transport.get_extra_info("socket")
+        assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1

@@ -81,7 +81,10 @@ async def test_what_a_connection_reports_changes_only_what_it_is_about() -> None
     assert refused.published is live.published
     assert (refused.is_connected, type(refused.problem)) == (True, CatalogInvalid)
 
-    connection.catalog = catalog(tools=[tool_entry("echo"), tool_entry("more")])
+    connection.problem = unreachable
+    assert reported(refused, connection, Settings()).problem is unreachable
+
+    connection.problem, connection.catalog = None, catalog(tools=[tool_entry("echo"), tool_entry("more")])
     again = reported(refused, connection, Settings())
     assert (again.problem, again.published and again.published.catalog) == (None, connection.catalog)
 
