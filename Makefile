@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-peers lock clean
+.PHONY: env demo test lint types imports unit serve test-slow test-peers lock clean
 
 env: $(READY)
 
@@ -35,6 +35,10 @@ imports: env
 
 unit: env
 	$(BIN)/python -m pytest
+
+# What takes a minute or more by itself: a thousand workspaces at once.
+test-slow: env
+	$(BIN)/python -m pytest -m slow
 
 # Published servers in environments of their own; needs the package registries.
 test-peers: env

@@ -35,6 +35,7 @@ async def hydrate(home: WorkspaceHouse, names: list[str]) -> None:
 
 @pytest.mark.spec("watch")
 @pytest.mark.spec("hydration")
+@pytest.mark.slow
 async def test_a_thousand_workspaces_at_once_cost_a_public_server_one_set_of_lists(tmp_path: Path) -> None:
     async with (
         scripted_http(answers(PUBLIC)) as peer,
@@ -51,6 +52,7 @@ async def test_a_thousand_workspaces_at_once_cost_a_public_server_one_set_of_lis
 
 @pytest.mark.spec("watch")
 @pytest.mark.spec("hydration")
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [PRIVATE, STALE], ids=["private", "not to be kept"])
 async def test_a_thousand_workspaces_cost_any_other_server_one_set_each(
     tmp_path: Path, control: dict[str, Any]
