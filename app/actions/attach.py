@@ -23,6 +23,17 @@ def written(server: dict[str, Any]) -> Write:
     return Write(Attached(orjson.dumps(server).decode()))
 
 
+async def connected(run: Run, change: Change, *, status: int) -> Done:
+    """Make a change that leaves a server connected, and answer with its summary.
+
+    Raises:
+        Problem: as ``change_server``; nothing was changed.
+    """
+    server = await change_server(run.workspace, change, run.observe)
+    assert server is not None  # noqa: S101 only a detach has no successor
+    return Done({"status": status, "server": summary(server)})
+
+
 async def _run(run: Run, params: AttachParams) -> ActionOutcome:
     definition, workspace = parse_definition(params.server), run.workspace
     await workspace.ready()
@@ -36,9 +47,7 @@ async def _run(run: Run, params: AttachParams) -> ActionOutcome:
         seen_generation=workspace.generation(definition.name),
         is_attach=True,
     )
-    server = await change_server(workspace, change, run.observe)
-    assert server is not None  # noqa: S101 only a detach has no successor
-    return Done({"status": 201, "server": summary(server)})
+    return await connected(run, change, status=201)
 
 
 ACTION = Action(

@@ -1,11 +1,10 @@
 """``workspace.mcp.replace``: give an effective server another definition. SPEC §actions, §lifecycle."""
 
-from app.actions.action import Action, ActionOutcome, Done, Run
-from app.actions.attach import AttachParams, written
+from app.actions.action import Action, ActionOutcome, Run
+from app.actions.attach import AttachParams, connected, written
 from app.core.definitions import parse_definition
 from app.core.problems import ServerNotFound
-from app.core.summary import summary
-from app.workspaces.change import Change, change_server
+from app.workspaces.change import Change
 
 
 async def _run(run: Run, params: AttachParams) -> ActionOutcome:
@@ -20,9 +19,7 @@ async def _run(run: Run, params: AttachParams) -> ActionOutcome:
         write=written(params.server),
         seen_generation=workspace.generation(definition.name),
     )
-    server = await change_server(workspace, change, run.observe)
-    assert server is not None  # noqa: S101 only a detach has no successor
-    return Done({"status": 200, "server": summary(server)})
+    return await connected(run, change, status=200)
 
 
 ACTION = Action(

@@ -1,11 +1,11 @@
 """``workspace.mcp.restore``: drop the workspace's entry, so that the service default shows again. SPEC §effective."""
 
-from app.actions.action import Action, ActionOutcome, Done, Run
+from app.actions.action import Action, ActionOutcome, Run
+from app.actions.attach import connected
 from app.actions.detach import NameParams
 from app.core.names import parse_server_name
 from app.core.problems import ServerNotFound
-from app.core.summary import summary
-from app.workspaces.change import Change, Write, change_server
+from app.workspaces.change import Change, Write
 
 
 async def _run(run: Run, params: NameParams) -> ActionOutcome:
@@ -21,9 +21,7 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
         write=Write(None),
         seen_generation=workspace.generation(name),
     )
-    server = await change_server(workspace, change, run.observe)
-    assert server is not None  # noqa: S101 only a detach has no successor
-    return Done({"status": 200, "server": summary(server)})
+    return await connected(run, change, status=200)
 
 
 ACTION = Action(
