@@ -34,7 +34,8 @@ from app.core.json_value import JsonObject
 from app.core.param_headers import AnnotationInvalid
 from app.core.param_headers import headers as param_headers
 from app.core.problem import Problem
-from app.core.problems import Internal
+from app.core.problems import AuthorizationRefused, Internal
+from app.ports import Authorization, AuthorizationAttempt
 
 log = structlog.get_logger(__name__)
 
@@ -132,6 +133,20 @@ class ServerConnection:
         if self._catalog is None:
             raise RuntimeError("a connection has no catalog before it is prepared")
         return self._catalog
+
+    @property
+    def authorization(self) -> Authorization | None:
+        """What it shows its server besides the definition's own headers."""
+        return None
+
+    async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
+        """Begin a sign-in; see ``ports.Connection.begin_authorization``.
+
+        Raises:
+            AuthorizationRefused: the definition has no way to authorize.
+        """
+        del challenge
+        raise AuthorizationRefused(self.server, "its definition has no way to authorize")
 
     async def prepare(self) -> None:
         """Be READY on return. A failed or cancelled call has closed what it opened.
