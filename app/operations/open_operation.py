@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from app.core.answers import Progress
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry, fingerprint, require_fit
 from app.core.operation import Operation, OperationState
@@ -36,6 +37,8 @@ class OpenOperation:
     """Set while a request's task drives it."""
     lease: Lease | None = None
     """From the first request to the end; a proposal has none."""
+    progress: Progress | None = None
+    """What its server reported last; nothing while it waits for a person."""
     held: ExitStack | None = None
     """Keeps the workspace from being idle once it waits; until then the run that drives it does."""
     questions: dict[str, Interrupt] = field(default_factory=dict)
