@@ -25,7 +25,7 @@ from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
-from app.connections.subscriptions import Observer, Watch, WatchTerms
+from app.connections.subscriptions import Observer, OnTask, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
 from app.core.answers import Answer, RemoteError, RequestNotSent
 from app.core.catalog import ServerCatalog
@@ -190,6 +190,11 @@ class ServerConnection:
             if current is not None:
                 return await transport.request(method, params, input_schema=current, on_progress=on_progress)
         return answer
+
+    def watch_task(self, task_id: str, on_state: OnTask) -> Callable[[], None]:
+        """Tell ``on_state`` what the server tells of this task; see ``ports.Connection.watch_task``."""
+        self.watch.watch_task(task_id, on_state)
+        return partial(self.watch.forget_task, task_id)
 
     async def retire(self) -> str | None:
         """Close it for good and return once nothing of it is left; the reason where closing failed."""

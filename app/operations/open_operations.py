@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 
-from app.core.answers import Progress, RequestFault
+from app.core.answers import AnswerLost, Progress, RequestFault
 from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
@@ -176,9 +176,19 @@ class OpenOperations:
 
     async def _perform(self, operation: OpenOperation, step: Send | Wait, observe: Observe) -> Step:
         if isinstance(step, Wait):
-            await anyio.sleep(step.seconds)
-            return step.then
+            return await self._wait(operation, step)
         return await self._send(operation, step, observe)
+
+    @staticmethod
+    async def _wait(operation: OpenOperation, wait: Wait) -> Step:
+        """Return what comes after the wait, or sooner what follows from what the server told of the task."""
+        step = operation.machine.told()
+        with anyio.move_on_after(wait.seconds):
+            while step is None:
+                operation.told = anyio.Event()
+                await operation.told.wait()
+                step = operation.machine.told()
+        return step or wait.then
 
     async def _send(self, operation: OpenOperation, send: Send, observe: Observe) -> Step:
         """Send one request over the operation's lease and feed the machine what arrives."""
@@ -188,12 +198,17 @@ class OpenOperations:
                 operation.lease = await self.workspace.lease(machine.work.server, operation.id)
                 operation.admit(operation.lease.server)
             machine.dispatching()
-            answer = await operation.lease.connection.request(
-                send.method,
-                send.params,
-                input_schema=send.input_schema,
-                on_progress=self._on_progress(operation, send, observe),
-            )
+            with anyio.CancelScope() as operation.request:
+                answer = await operation.lease.connection.request(
+                    send.method,
+                    send.params,
+                    input_schema=send.input_schema,
+                    on_progress=self._on_progress(operation, send, observe),
+                )
+                step = machine.arrived(answer)
+                operation.watch_task()
+                return step
+            return machine.faulted(AnswerLost("the server told how the task ended meanwhile"))
         except RequestFault as fault:
             return machine.faulted(fault)
         except ServerNotFound:
@@ -201,7 +216,6 @@ class OpenOperations:
             return machine.fail(ServerChanged(machine.work.server))
         except Problem as problem:
             return machine.fail(problem)
-        return machine.arrived(answer)
 
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
