@@ -1,0 +1,32 @@
+"""Sign-ins over REST: 202 with the URL, listed while it waits, completed by the callback's own path."""
+
+import pytest
+
+from app.workspaces.pending import authorization
+from tests.support.board_house import CATALOG
+from tests.support.doors_house import doors_house
+from tests.support.sign_ins import FOREIGN, GatedAttempt, oauth
+
+pytestmark = pytest.mark.spec("agui", "oauth")
+
+W = "/v1/workspaces/w"
+
+
+async def test_a_change_that_waits_is_accepted_and_its_callback_answers_for_it() -> None:
+    attempt, path = GatedAttempt(), f"{W}/servers/p/oauth/complete"
+    async with doors_house({}) as doors:
+        connector = doors.house.connector
+        connector.catalogs["p"] = CATALOG
+        connector.protected.add("p")
+        connector.attempts.append(attempt)
+        answer = await doors.post(f"{W}/servers", {"server": oauth()})
+        shown = authorization(attempt)
+        assert (answer.status_code, answer.json()) == (202, {"status": 202, "authorization": shown})
+        listed = (await doors.get(f"{W}/servers")).json()
+        assert listed["pending"] == [{"name": "p", "action": "workspace.mcp.attach", "authorization": shown}]
+        refused = await doors.post(path, {"callbackUrl": FOREIGN})
+        assert (refused.status_code, refused.json()["code"]) == (400, "oauth-callback-invalid")
+        attached = await doors.post(path, {"callbackUrl": attempt.callback})
+        assert (attached.status_code, attached.json()["server"]["state"]) == (201, "connected")
+        over = await doors.post(path, {"callbackUrl": attempt.callback})
+        assert (over.status_code, over.json()["code"]) == (404, "oauth-not-pending")
