@@ -1,14 +1,11 @@
 """Operation: what one tool call, read or completion does next, whatever arrives. Sans-IO. SPEC §calls.
 
-States and their only ways are a table, after h11's; the words are those of MCP Tasks. A driver performs the
-returned step and feeds back what arrived. Not here: leases, timers, interrupts' ids and who may answer
-(``operations``).
+A driver performs the returned step and feeds back what arrived. Not here: its states (``operation_state``);
+leases, timers, interrupts' ids and who may answer (``operations``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from types import MappingProxyType
 from typing import Literal
 
 from app.core.answers import (
@@ -33,6 +30,7 @@ from app.core.operation_problems import (
     ToolCallFailed,
     ToolResultInvalid,
 )
+from app.core.operation_state import ENDED, OperationEvent, OperationState, advance
 from app.core.problem import Outcome, Problem
 from app.core.problems import Transport
 from app.core.remote_errors import fault_problem, refusal_problem
@@ -49,55 +47,6 @@ UNKNOWN_TASK = -32602
 """What ``tasks/get`` answers for a task that is unknown or was dropped. MCP ext-tasks, Protocol Errors."""
 BUSY = frozenset({429, 502, 503, 504})
 """HTTP refusals after which a poll is sent again."""
-
-
-class OperationState(StrEnum):
-    """Where an operation stands."""
-
-    WORKING = "working"
-    INPUT_REQUIRED = "input_required"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class OperationEvent(StrEnum):
-    """What can happen to an operation."""
-
-    ASKED = "asked"
-    ANSWERED = "answered"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_S, _E = OperationState, OperationEvent
-ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED})
-TRANSITIONS = MappingProxyType(
-    {
-        (_S.WORKING, _E.ASKED): _S.INPUT_REQUIRED,
-        (_S.WORKING, _E.COMPLETED): _S.COMPLETED,
-        (_S.WORKING, _E.FAILED): _S.FAILED,
-        (_S.WORKING, _E.CANCELLED): _S.CANCELLED,
-        (_S.INPUT_REQUIRED, _E.ANSWERED): _S.WORKING,
-        (_S.INPUT_REQUIRED, _E.FAILED): _S.FAILED,
-        (_S.INPUT_REQUIRED, _E.CANCELLED): _S.CANCELLED,
-        # What arrives after the end is dropped: the first end stands.
-        **{(ended, event): ended for ended in ENDED for event in _E if event is not _E.ANSWERED},
-    }
-)
-
-
-def advance(state: OperationState, event: OperationEvent) -> OperationState:
-    """Return the state after the event.
-
-    Raises:
-        ValueError: the event cannot happen in this state; a bug of ours.
-    """
-    try:
-        return TRANSITIONS[state, event]
-    except KeyError:
-        raise ValueError(f"{event} cannot happen to an operation that is {state}") from None
 
 
 @dataclass(frozen=True, slots=True)

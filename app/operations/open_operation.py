@@ -15,8 +15,9 @@ from app.core.answers import Progress, Result
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry, fingerprint, require_fit
 from app.core.json_value import JsonObject
-from app.core.operation import Operation, OperationState
+from app.core.operation import Operation
 from app.core.operation_problems import InterruptConflict
+from app.core.operation_state import OperationState
 from app.core.snapshot import ServerSnapshot
 from app.ports import Connection
 from app.workspaces.workspace import Lease

@@ -14,12 +14,13 @@ from datetime import UTC, datetime, timedelta
 import anyio
 
 from app.core.answers import AnswerLost, Progress, RequestFault
-from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import Interrupt, ToolCallProgressed
 from app.core.interrupts import Question
-from app.core.json_value import JsonObject
-from app.core.operation import Operation, OperationState, Work
+from app.core.operation import Operation, Work
+from app.core.operation_state import OperationState
 from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
+from app.core.rfc3339 import rfc3339
 from app.core.steps import Ask, Completed, Failed, Send, Step, Wait
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.live_progress import LiveProgress
@@ -27,10 +28,9 @@ from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
+from app.operations.telling import Observe, tell_result
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
-
-Observe = Callable[[RunEvent], None]
 
 
 class Allowance:
@@ -116,7 +116,7 @@ class OpenOperations:
                     return self._park(operation, step)
             if not machine.is_ended:
                 machine.time_out(self.settings.request_timeout_ms)
-            _tell_result(operation, observe)
+            tell_result(operation.id, machine.work.tool_call_id, machine.ending, observe)
         except anyio.get_cancelled_exc_class():
             machine.cancel("disconnect")
             raise
@@ -224,7 +224,7 @@ class OpenOperations:
         if operation.machine.is_proposed:
             due = min(due, loop.time() + self.settings.proposal_timeout_ms / 1000)
         operation.due = due
-        expires_at = _rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
+        expires_at = rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
         for question in ask.questions:
             interrupt = _interrupt(operation, question, expires_at)
             operation.questions[interrupt.id] = interrupt
@@ -334,28 +334,6 @@ class OpenOperations:
             operation.timer = None
 
 
-def tell_started(operation: OpenOperation, arguments: JsonObject, observe: Observe) -> None:
-    """Tell the first run of a tool call that it began; a run that resumes it tells nothing of the kind."""
-    work = operation.machine.work
-    if work.tool is not None and work.tool_call_id is not None:
-        observe(ToolCallStarted(operation.id, work.tool_call_id, work.server, work.tool, arguments))
-
-
-def tell_result(
-    operation_id: str, tool_call_id: str | None, ending: Completed | Failed | None, observe: Observe
-) -> None:
-    """Tell the run of a tool call's result, where it has one."""
-    if tool_call_id is None or not isinstance(ending, Completed):
-        return
-    content, is_error = ending.result.get("content"), ending.result.get("isError")
-    if isinstance(content, list):
-        observe(ToolCallEnded(operation_id, tool_call_id, is_error is True, content))
-
-
-def _tell_result(operation: OpenOperation, observe: Observe) -> None:
-    tell_result(operation.id, operation.machine.work.tool_call_id, operation.machine.ending, observe)
-
-
 def _interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
     return Interrupt(
         id=f"int-{secrets.token_urlsafe(24)}",
@@ -374,7 +352,3 @@ def _wake(operation: OpenOperation) -> None:
     if operation.rested is not None:
         operation.rested.set()
         operation.rested = None
-
-
-def _rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -21,8 +21,9 @@ from app.core.read_results import completion_result, prompt_result, resource_res
 from app.core.snapshot import Published, ServerSnapshot, WorkspaceSnapshot
 from app.operations.board import Board
 from app.operations.endings import Rest, Settled
-from app.operations.open_operations import Observe, new_operation_id
+from app.operations.open_operations import new_operation_id
 from app.operations.servers import connected_server, published_server
+from app.operations.telling import Observe
 from app.ports import Connection
 
 READ = "workspace.mcp.read"

@@ -18,8 +18,9 @@ from app.core.tool_results import tool_result
 from app.core.tool_view import ToolView, tool_view
 from app.operations.board import Board
 from app.operations.endings import Rest
-from app.operations.open_operations import Observe, new_operation_id
+from app.operations.open_operations import new_operation_id
 from app.operations.servers import connected_server
+from app.operations.telling import Observe
 from app.ports import Connection
 
 KIND = "workspace.mcp.call"
