@@ -14,12 +14,12 @@ from functools import partial
 from typing import TypeAlias
 
 import anyio
-import orjson
 import structlog
 from anyio.abc import TaskGroup
 
-from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
+from app.connections.header_mismatch import changed_schema, is_header_mismatch
 from app.connections.judging import Judge
 from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
@@ -27,12 +27,10 @@ from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
 from app.connections.subscriptions import Observer, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
-from app.core.answers import Answer, RemoteError, RequestNotSent
+from app.core.answers import Answer, RequestNotSent
 from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionEvent, ConnectionState, advance
 from app.core.json_value import JsonObject
-from app.core.param_headers import AnnotationInvalid
-from app.core.param_headers import headers as param_headers
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused, Internal
 from app.ports import Authorization, AuthorizationAttempt
@@ -185,11 +183,14 @@ class ServerConnection:
                 params, partial(transport.request, method, params, on_progress=on_progress)
             )
         answer = await transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
-        if isinstance(answer, RemoteError) and answer.code == HEADER_MISMATCH and input_schema is not None:
-            current = await self._changed_schema(transport, params, input_schema)
-            if current is not None:
-                return await transport.request(method, params, input_schema=current, on_progress=on_progress)
-        return answer
+        if not is_header_mismatch(answer) or input_schema is None:
+            return answer
+        listing = Preparation(transport, self._peer, self._terms.limits)
+        current = await changed_schema(listing, params, input_schema)
+        if current is None:
+            return answer
+        self.cache.invalidate("tools")
+        return await transport.request(method, params, input_schema=current, on_progress=on_progress)
 
     async def retire(self) -> str | None:
         """Close it for good and return once nothing of it is left; the reason where closing failed."""
@@ -249,31 +250,6 @@ class ServerConnection:
             )
         lost = self._transport.account(reason) if self._transport is not None else Lost(reason)
         return self._peer.unavailable(lost)
-
-    async def _changed_schema(
-        self, transport: Transport, params: JsonObject, input_schema: bytes
-    ) -> bytes | None:
-        """Return the tool's input schema as it is listed now where it mirrors other headers, else None.
-
-        MCP 2026-07-28 basic/transports/streamable-http, Client Behavior. A list that fails changes nothing:
-        the error that was answered stands.
-        """
-        try:
-            tools = (await Preparation(transport, self._peer, self._terms.limits).drain("tools/list")).entries
-        except Problem:
-            return None
-        arguments = params.get("arguments")
-        listed = next((tool.raw for tool in tools if tool.name == params.get("name")), None)
-        if listed is None or not isinstance(arguments, dict):
-            return None
-        current = orjson.dumps(orjson.loads(listed)["inputSchema"])
-        try:
-            is_changed = param_headers(current, arguments) != param_headers(input_schema, arguments)
-        except AnnotationInvalid:
-            return None
-        if is_changed:
-            self.cache.invalidate("tools")
-        return current if is_changed else None
 
     def _be_ready(self) -> None:
         self._advance(ConnectionEvent.PREPARED)
