@@ -40,7 +40,7 @@ class HttpPool:
         """
         self._rule = AddressRule(settings.http_hosts)
         self._proxy = settings.http_proxy
-        self._tls = _tls_context(settings.ca_file)
+        self._tls = tls_context(settings.ca_file)
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
 
@@ -106,7 +106,7 @@ def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> soc
     return opened
 
 
-def _tls_context(ca_file: str | None) -> ssl.SSLContext:
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """Return a verifying context with the system's roots and those of the file."""
     context = ssl.create_default_context()
     if ca_file is not None:
