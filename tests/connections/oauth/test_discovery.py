@@ -6,16 +6,24 @@ import pytest
 
 from app.connections.oauth.discovery import AuthorizationServer, discover
 from app.core.challenge import BearerChallenge
-from app.core.definitions import ClientCredentials, OAuthDynamic, OAuthPreRegistered
 from app.core.oauth_problems import OAuthClientCredentialsFailed, OAuthMetadataInvalid
 from app.core.problems import ServerUnavailable
-from tests.support.oauth_documents import METADATA, OPENID, PRM, document, documents, fetcher, metadata, paths
+from tests.support.oauth_documents import (
+    METADATA,
+    OPENID,
+    PERSON,
+    PRM,
+    document,
+    documents,
+    fetcher,
+    machine,
+    metadata,
+    paths,
+    registered,
+)
 from tests.support.scripted_http import Reply, ScriptedHttp
 
 pytestmark = pytest.mark.spec("oauth")
-
-PERSON = OAuthDynamic(type="oauth", redirectUrl="http://localhost/cb")
-MACHINE = ClientCredentials(type="client-credentials", clientId="c", clientSecret="${S}")
 
 
 async def found(peer: ScriptedHttp, path: str = "/mcp", **options: Any) -> AuthorizationServer:
@@ -315,7 +323,7 @@ async def test_a_machine_needs_a_token_endpoint_only() -> None:
             "code_challenge_methods_supported": None,
         }
         peer.routes[METADATA] = document(metadata(peer.origin, peer.origin, **bare))
-        server = await found(peer, config=MACHINE)
+        server = await found(peer, config=machine())
         assert (server.authorization_endpoint, server.token_endpoint) == (None, f"{peer.origin}/token")
 
 
@@ -335,23 +343,16 @@ async def test_credentials_go_to_the_issuer_they_belong_to_only(is_argument: boo
     async with documents() as peer:
         own, origin = f"{peer.origin}/own", peer.origin
 
-        def bound(**members: Any) -> dict[str, Any]:
-            given = {} if is_argument else {"issuer": own}
-            pre = OAuthPreRegistered(
-                type="oauth", redirectUrl="http://localhost/cb", clientId="c", clientSecret="${S}", **given
-            )
-            machine = ClientCredentials(type="client-credentials", clientId="c", clientSecret="${S}", **given)
-            config = machine if members else pre
-            return {"config": config, **({"issuer": own} if is_argument else {})}
-
+        given = {} if is_argument else {"issuer": own}
+        options: dict[str, Any] = {"issuer": own} if is_argument else {}
         peer.routes[f"{PRM}/mcp"] = prm(peer, authorization_servers=[origin, own])
         peer.routes[f"{METADATA}/own"] = document(metadata(origin, own))
-        assert (await found(peer, **bound())).issuer == own
+        assert (await found(peer, config=registered(**given), **options)).issuer == own
         peer.routes[f"{PRM}/mcp"] = prm(peer)
         peer.seen.clear()
         with pytest.raises(OAuthMetadataInvalid):
-            await found(peer, **bound())
+            await found(peer, config=registered(**given), **options)
         with pytest.raises(OAuthClientCredentialsFailed) as raised:
-            await found(peer, **bound(machine=True))
+            await found(peer, config=machine(**given), **options)
         assert raised.value.facts["clientId"] == "c"
         assert paths(peer) == [f"{PRM}/mcp"] * 2
