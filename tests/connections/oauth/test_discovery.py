@@ -218,12 +218,13 @@ async def test_another_resource_ends_it_before_any_authorization_server_is_asked
         assert "evil" not in raised.value.detail
 
 
-async def test_another_origin_of_the_same_machine_is_another_resource() -> None:
+async def test_another_spelling_of_the_same_origin_is_another_resource() -> None:
     async with documents() as peer:
-        localhost = peer.origin.replace("127.0.0.1", "localhost")
-        peer.routes[f"{PRM}/mcp"] = prm(peer, resource=f"{localhost}/mcp")
-        with pytest.raises(OAuthMetadataInvalid):
-            await found(peer)
+        for host in ("localhost", "user@127.0.0.1"):
+            resource = peer.url.replace("127.0.0.1", host)
+            peer.routes[f"{PRM}/mcp"] = prm(peer, resource=resource)
+            with pytest.raises(OAuthMetadataInvalid):
+                await found(peer)
 
 
 @pytest.mark.parametrize(

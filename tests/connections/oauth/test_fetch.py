@@ -202,6 +202,9 @@ async def test_a_server_whose_name_turns_inwards_gains_nothing_by_it() -> None:
             names.table["home.example"] = addresses
             with pytest.raises(OAuthMetadataInvalid):
                 await to.get(f"{peer.origin}/x", WHAT)
+        both = Names(home_example=["127.0.0.1", "93.184.215.14"])
+        with pytest.raises(OAuthMetadataInvalid):
+            await fetcher("https://home.example/mcp", resolve=both).get(f"{peer.origin}/x", WHAT)
         seen = fetcher("https://home.example/mcp", resolve=Names(home_example=["127.0.0.1"]))
         seen.saw_peer("93.184.215.14")
         with pytest.raises(OAuthMetadataInvalid):
