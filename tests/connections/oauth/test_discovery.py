@@ -337,6 +337,12 @@ async def test_the_first_usable_of_several_authorization_servers_is_taken() -> N
         peer.routes[f"{METADATA}/plain"] = document(plain)
         assert (await found(peer)).issuer == origin
         assert not [path for path in paths(peer) if "never" in path]
+        peer.routes[f"{PRM}/mcp"] = prm(
+            peer, authorization_servers=[*(f"{origin}/{n}" for n in range(5)), origin]
+        )
+        with pytest.raises(OAuthMetadataInvalid):
+            await found(peer)
+        assert (await found(peer, issuer=origin)).issuer == origin
 
 
 @pytest.mark.parametrize("is_argument", [True, False])
