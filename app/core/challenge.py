@@ -26,7 +26,6 @@ _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 a token of RFC 9110
 _BETWEEN: Final = re.compile(r"[\s,]*")
 _PARAMETER: Final = re.compile(rf'({_TOKEN})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.DOTALL)
 _SCHEME: Final = re.compile(rf"({_TOKEN})(?=[\s,]|$)")
-_TOKEN68: Final = re.compile(r"[ \t]+[A-Za-z0-9._~+/-]+=*[ \t]*(?=,|$)")
 _UNREADABLE: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^",])*', re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
@@ -58,8 +57,7 @@ def _challenges(header: str) -> Iterator[tuple[str, dict[str, str]]]:
         elif begun := _SCHEME.match(header, position):
             yield scheme, parameters
             scheme, parameters = begun[1].lower(), {}
-            token68 = _TOKEN68.match(header, begun.end())
-            end = token68.end() if token68 else begun.end()
+            end = begun.end()
         else:
             unreadable = _UNREADABLE.match(header, position)
             end = unreadable.end() if unreadable else len(header)

@@ -11,10 +11,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
+from typing_extensions import override
 from yarl import URL
 
 from app.connections.oauth.discovery import AuthorizationServer
 from app.connections.oauth.fetch import Fetcher, Fetching, Resolve, system_addresses
+from app.core.definitions import ClientCredentials, OAuthDynamic, OAuthPreRegistered
 from app.core.masking import Mask
 from app.settings import Settings
 from tests.support.scripted_http import Reply, Script, ScriptedHttp, Seen, scripted_http
@@ -22,6 +24,20 @@ from tests.support.scripted_http import Reply, Script, ScriptedHttp, Seen, scrip
 PRM = "/.well-known/oauth-protected-resource"
 METADATA = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
+PERSON = OAuthDynamic.model_validate({"type": "oauth", "redirectUrl": "http://localhost:7777/cb"})
+
+
+def machine(**members: object) -> ClientCredentials:
+    """Return the authorization of a machine with client id ``c``."""
+    return ClientCredentials.model_validate(
+        {"type": "client-credentials", "clientId": "c", "clientSecret": "${S}", **members}
+    )
+
+
+def registered(**members: object) -> OAuthPreRegistered:
+    """Return the authorization of a person through the client ``c`` that was registered before."""
+    given = {"type": "oauth", "redirectUrl": PERSON.redirect_url, "clientId": "c", "clientSecret": "${S}"}
+    return OAuthPreRegistered.model_validate({**given, **members})
 
 
 def document(value: object, status: int = 200, **headers: str) -> Reply:
@@ -32,9 +48,11 @@ def document(value: object, status: int = 200, **headers: str) -> Reply:
 class Documents(dict[str, Script]):
     """Routes by path; every path is one."""
 
+    @override
     def __contains__(self, path: object) -> bool:
         return True
 
+    @override
     def get(self, path: str, default: Any = None) -> Any:
         return super().get(path, default or Reply(404))
 

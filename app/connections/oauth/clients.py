@@ -132,7 +132,7 @@ def _registered_method(
     method = document.get("token_endpoint_auth_method")
     if method is None:
         return _method(fetcher, server, has_secret=secret is not None)
-    if method == NONE or (method in {BASIC, POST} and secret is not None):
+    if method == NONE or (method in (BASIC, POST) and secret is not None):
         return str(method)
     raise OAuthMetadataInvalid(
         fetcher.server, f"{REGISTRATION} registers a client authentication that we cannot do"

@@ -13,7 +13,13 @@ from yarl import URL
 
 from app.connections.oauth.fetch import Fetcher
 from app.core.challenge import BearerChallenge
-from app.core.definitions import ClientCredentials, InteractiveOAuth
+from app.core.definitions import (
+    ClientCredentials,
+    InteractiveOAuth,
+    OAuthDynamic,
+    OAuthMetadataDocument,
+    OAuthPreRegistered,
+)
 from app.core.json_value import Json, JsonObject
 from app.core.oauth_problems import OAuthClientCredentialsFailed, OAuthMetadataInvalid
 from app.core.problem import Problem
@@ -74,7 +80,7 @@ async def discover(
             _refuse_issuer(fetcher, config)
         listed = [wanted]
     refusal: Problem | None = None
-    for each in listed:
+    for each in listed[:SERVERS_MAX]:
         try:
             metadata = await _server_metadata(fetcher, each)
             return _judged(fetcher, resource, each, metadata, is_interactive=_is_interactive(config))
@@ -88,7 +94,11 @@ def _is_interactive(config: InteractiveOAuth | ClientCredentials) -> bool:
 
 
 def _own_issuer(config: InteractiveOAuth | ClientCredentials) -> str | None:
-    return getattr(config, "issuer", None)
+    match config:
+        case OAuthPreRegistered(issuer=issuer) | ClientCredentials(issuer=issuer):
+            return issuer
+        case OAuthMetadataDocument() | OAuthDynamic():
+            return None
 
 
 def _refuse_issuer(fetcher: Fetcher, config: InteractiveOAuth | ClientCredentials) -> NoReturn:
@@ -191,7 +201,7 @@ def _endpoint(fetcher: Fetcher, metadata: JsonObject, name: str) -> str | None:
 
 
 def _issuers(fetcher: Fetcher, resource: JsonObject) -> list[str]:
-    found = _texts(resource.get("authorization_servers"))[:SERVERS_MAX]
+    found = _texts(resource.get("authorization_servers"))
     if not found:
         raise _invalid(fetcher, f"{RESOURCE_METADATA} names no authorization server")
     return list(found)

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+from urllib.parse import urljoin
 
 import anyio
 import httpx2
@@ -138,10 +139,13 @@ class Fetcher:
             answer = await self._exchanged(method, target, what, body, headers)
             if not isinstance(answer, str):
                 return answer
-            location = self._judged_url(str(target.join(answer)), what)
+            try:
+                url = urljoin(str(target), answer)
+            except ValueError:
+                raise self._invalid(f"{what} redirects to what is no URL") from None
+            location = self._judged_url(url, what)
             if method != "GET" or _origin(location) != _origin(target):
                 raise self._invalid(f"{what} redirects to where no request may follow")
-            url = str(location)
         raise self._invalid(f"{what} redirects without end")
 
     def _judged_url(self, url: str, what: str) -> httpx2.URL:

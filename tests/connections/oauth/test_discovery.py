@@ -6,16 +6,24 @@ import pytest
 
 from app.connections.oauth.discovery import AuthorizationServer, discover
 from app.core.challenge import BearerChallenge
-from app.core.definitions import ClientCredentials, OAuthDynamic, OAuthPreRegistered
 from app.core.oauth_problems import OAuthClientCredentialsFailed, OAuthMetadataInvalid
 from app.core.problems import ServerUnavailable
-from tests.support.oauth_documents import METADATA, OPENID, PRM, document, documents, fetcher, metadata, paths
+from tests.support.oauth_documents import (
+    METADATA,
+    OPENID,
+    PERSON,
+    PRM,
+    document,
+    documents,
+    fetcher,
+    machine,
+    metadata,
+    paths,
+    registered,
+)
 from tests.support.scripted_http import Reply, ScriptedHttp
 
 pytestmark = pytest.mark.spec("oauth")
-
-PERSON = OAuthDynamic(type="oauth", redirectUrl="http://localhost/cb")
-MACHINE = ClientCredentials(type="client-credentials", clientId="c", clientSecret="${S}")
 
 
 async def found(peer: ScriptedHttp, path: str = "/mcp", **options: Any) -> AuthorizationServer:
@@ -210,12 +218,13 @@ async def test_another_resource_ends_it_before_any_authorization_server_is_asked
         assert "evil" not in raised.value.detail
 
 
-async def test_another_origin_of_the_same_machine_is_another_resource() -> None:
+async def test_another_spelling_of_the_same_origin_is_another_resource() -> None:
     async with documents() as peer:
-        localhost = peer.origin.replace("127.0.0.1", "localhost")
-        peer.routes[f"{PRM}/mcp"] = prm(peer, resource=f"{localhost}/mcp")
-        with pytest.raises(OAuthMetadataInvalid):
-            await found(peer)
+        for host in ("localhost", "user@127.0.0.1"):
+            resource = peer.url.replace("127.0.0.1", host)
+            peer.routes[f"{PRM}/mcp"] = prm(peer, resource=resource)
+            with pytest.raises(OAuthMetadataInvalid):
+                await found(peer)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +324,7 @@ async def test_a_machine_needs_a_token_endpoint_only() -> None:
             "code_challenge_methods_supported": None,
         }
         peer.routes[METADATA] = document(metadata(peer.origin, peer.origin, **bare))
-        server = await found(peer, config=MACHINE)
+        server = await found(peer, config=machine())
         assert (server.authorization_endpoint, server.token_endpoint) == (None, f"{peer.origin}/token")
 
 
@@ -328,6 +337,12 @@ async def test_the_first_usable_of_several_authorization_servers_is_taken() -> N
         peer.routes[f"{METADATA}/plain"] = document(plain)
         assert (await found(peer)).issuer == origin
         assert not [path for path in paths(peer) if "never" in path]
+        peer.routes[f"{PRM}/mcp"] = prm(
+            peer, authorization_servers=[*(f"{origin}/{n}" for n in range(5)), origin]
+        )
+        with pytest.raises(OAuthMetadataInvalid):
+            await found(peer)
+        assert (await found(peer, issuer=origin)).issuer == origin
 
 
 @pytest.mark.parametrize("is_argument", [True, False])
@@ -335,23 +350,16 @@ async def test_credentials_go_to_the_issuer_they_belong_to_only(is_argument: boo
     async with documents() as peer:
         own, origin = f"{peer.origin}/own", peer.origin
 
-        def bound(**members: Any) -> dict[str, Any]:
-            given = {} if is_argument else {"issuer": own}
-            pre = OAuthPreRegistered(
-                type="oauth", redirectUrl="http://localhost/cb", clientId="c", clientSecret="${S}", **given
-            )
-            machine = ClientCredentials(type="client-credentials", clientId="c", clientSecret="${S}", **given)
-            config = machine if members else pre
-            return {"config": config, **({"issuer": own} if is_argument else {})}
-
+        given = {} if is_argument else {"issuer": own}
+        options: dict[str, Any] = {"issuer": own} if is_argument else {}
         peer.routes[f"{PRM}/mcp"] = prm(peer, authorization_servers=[origin, own])
         peer.routes[f"{METADATA}/own"] = document(metadata(origin, own))
-        assert (await found(peer, **bound())).issuer == own
+        assert (await found(peer, config=registered(**given), **options)).issuer == own
         peer.routes[f"{PRM}/mcp"] = prm(peer)
         peer.seen.clear()
         with pytest.raises(OAuthMetadataInvalid):
-            await found(peer, **bound())
+            await found(peer, config=registered(**given), **options)
         with pytest.raises(OAuthClientCredentialsFailed) as raised:
-            await found(peer, **bound(machine=True))
+            await found(peer, config=machine(**given), **options)
         assert raised.value.facts["clientId"] == "c"
         assert paths(peer) == [f"{PRM}/mcp"] * 2

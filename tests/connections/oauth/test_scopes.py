@@ -6,14 +6,14 @@ import pytest
 
 from app.connections.oauth.scopes import scopes_to_ask
 from app.core.challenge import BearerChallenge
-from app.core.definitions import ClientCredentials, InteractiveOAuth, OAuthDynamic
-from tests.support.oauth_documents import authorization_server
+from app.core.definitions import ClientCredentials, InteractiveOAuth
+from tests.support.oauth_documents import PERSON as UNDEFINED
+from tests.support.oauth_documents import authorization_server, machine
 
 pytestmark = pytest.mark.spec("oauth")
 
-PERSON = OAuthDynamic(type="oauth", redirectUrl="http://localhost/cb", scope="d:1 d:2")
-UNDEFINED = OAuthDynamic(type="oauth", redirectUrl="http://localhost/cb")
-MACHINE = ClientCredentials(type="client-credentials", clientId="c", clientSecret="${S}", scope="d:1")
+PERSON = UNDEFINED.model_copy(update={"scope": "d:1 d:2"})
+MACHINE = machine(scope="d:1")
 PLAIN = BearerChallenge()
 ASKING = BearerChallenge(scope=("c:1", "c:2"))
 LISTED, OFFLINE = ("r:1", "r:2"), ("x", "offline_access")
