@@ -44,6 +44,11 @@ class HttpPool:
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
 
+    @property
+    def is_proxied(self) -> bool:
+        """Whether a proxy stands between us and every server."""
+        return self._proxy is not None
+
     def session(self) -> aiohttp.ClientSession:
         """Return the session, opened on the first call in the running loop.
 
