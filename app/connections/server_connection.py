@@ -21,16 +21,18 @@ from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.header_mismatch import changed_schema, is_header_mismatch
 from app.connections.judging import Judge
-from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
+from app.connections.oauth.connection_authorization import ConnectionAuthorization
+from app.connections.prepare import DISCOVER, LISTS, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
 from app.connections.subscriptions import Observer, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
-from app.core.answers import Answer, RequestNotSent
+from app.core.answers import Answer, HttpRefusal, RequestNotSent
 from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionEvent, ConnectionState, advance
 from app.core.json_value import JsonObject
+from app.core.oauth_problems import sign_in_required
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused, Internal
 from app.ports import Authorization, AuthorizationAttempt
@@ -70,6 +72,7 @@ class ServerConnection:
         on_change: Callable[["ServerConnection"], None],
         enabled: Collection[str] | None = None,
         cache: ConnectionCache | None = None,
+        authorization: ConnectionAuthorization | None = None,
     ) -> None:
         """Note what ``prepare`` will need; nothing is opened yet."""
         self._peer = peer
@@ -80,6 +83,9 @@ class ServerConnection:
         self._enabled = enabled
         self.cache = cache or Caches().of_child()
         """What is kept of its answers; who hears of a change says so there."""
+        self._authorization = authorization
+        if authorization is not None:
+            authorization.on_demand, authorization.on_granted = self._demand, self._take_grant
         self._state = ConnectionState.PREPARING
         self._problem: Problem | None = None
         self._transport: Transport | None = None
@@ -134,17 +140,20 @@ class ServerConnection:
 
     @property
     def authorization(self) -> Authorization | None:
-        """What it shows its server besides the definition's own headers."""
-        return None
+        """What it shows its server besides the definition's own headers; None where that never changes."""
+        return self._authorization.authorization if self._authorization is not None else None
 
     async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
         """Begin a sign-in; see ``ports.Connection.begin_authorization``.
 
         Raises:
-            AuthorizationRefused: the definition has no way to authorize.
+            AuthorizationRefused: the definition has no way to authorize, or nobody can give what is demanded.
+            OAuthMetadataInvalid: the server or its authorization server describes itself in no way that can be used.
+            ServerUnavailable: one of them gives no answer in time.
         """
-        del challenge
-        raise AuthorizationRefused(self.server, "its definition has no way to authorize")
+        if self._authorization is None:
+            raise AuthorizationRefused(self.server, "its definition has no way to authorize")
+        return await self._authorization.begin(challenge, timeout_ms=self._terms.connect_timeout_ms)
 
     async def prepare(self) -> None:
         """Be READY on return. A failed or cancelled call has closed what it opened.
@@ -255,6 +264,8 @@ class ServerConnection:
         self._advance(ConnectionEvent.PREPARED)
         self._problem = None
         self.cache.settle()
+        if self._authorization is not None:
+            self._authorization.settle()
         self._ready_at = time.monotonic()
         self._refreshes.start(self._group)
 
@@ -291,6 +302,34 @@ class ServerConnection:
     def _tell_live(self) -> None:
         if self._state is ConnectionState.READY:
             self._on_change(self)
+
+    def _demand(self, refusal: HttpRefusal) -> None:
+        """Take note, without awaiting, that only a person can have the server serve again.
+
+        A refusal for want of scope is the one request's matter: the others go on.
+        """
+        if self._state is ConnectionState.READY and refusal.status == 401:
+            self._advance(ConnectionEvent.AUTHORIZATION_DEMANDED)
+            self.watch.stop()
+            self._refreshes.stop()
+            self._problem = sign_in_required(self.server)
+            self._on_change(self)
+
+    def _take_grant(self) -> None:
+        """Serve on, without awaiting, with what a person has just granted; what others may see is listed again."""
+        if self._state is ConnectionState.AUTHORIZATION_REQUIRED:
+            self._advance(ConnectionEvent.CALLBACK_ACCEPTED)
+            self._be_ready()
+            self._group.start_soon(self._watch_again)
+            self._on_change(self)
+        if self._state is ConnectionState.READY:
+            self._refreshes.ask(frozenset(LISTS))
+
+    async def _watch_again(self) -> None:
+        """Watch and list again once what was stopped for want of a grant is over."""
+        await self.watch.stopped()
+        if self._transport is not None and self._state is ConnectionState.READY:
+            await self.watch.start(self._transport, self.catalog.capabilities, self._group)
 
     def _lose(self, lost: Lost) -> None:
         """Take note, without awaiting, that the transport ended by itself; where READY, start to recover."""

@@ -122,9 +122,12 @@ async def _requested(
     kept: str | None = None,
 ) -> TokenSet:
     asked_at = time.monotonic()
-    body = prepare_token_request(grant_type, resource=server.resource, **parameters)
+    is_basic = client.auth_method == BASIC
+    # Servers on the official SDK look the client up by the body before they look at the header.
+    named = {"client_id": client.client_id} if is_basic else {}
+    body = prepare_token_request(grant_type, resource=server.resource, **named, **parameters)
     headers: dict[str, str] = {"Content-Type": "application/x-www-form-urlencoded"}
-    method = _encode_basic if client.auth_method == BASIC else client.auth_method
+    method = _encode_basic if is_basic else client.auth_method
     authentication = ClientAuth(client.client_id, client.client_secret, method)
     _, headers, body = authentication.prepare("POST", server.token_endpoint, headers, body)
     fetched = await fetcher.post(server.token_endpoint, ENDPOINT, body=body, headers=headers)

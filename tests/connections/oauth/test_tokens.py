@@ -107,7 +107,8 @@ async def test_basic_authentication_encodes_both_halves_as_a_form_does(
         for seen in peer.seen:
             scheme, _, credentials = seen.headers["authorization"].partition(" ")
             assert (scheme, b64decode(credentials).decode("ascii")) == ("Basic", sent)
-            assert not {"client_id", "client_secret"} & dict(form(seen)).keys()
+            assert dict(form(seen))["client_id"] == client_id
+            assert "client_secret" not in dict(form(seen))
 
 
 async def test_a_secret_stands_in_the_body_where_that_is_the_method_and_nowhere_where_there_is_none() -> None:
