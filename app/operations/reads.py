@@ -9,7 +9,7 @@ from typing import assert_never
 
 import orjson
 
-from app.core import addresses
+from app.core import addresses, sign_in
 from app.core.catalog import Entry
 from app.core.documents import document
 from app.core.json_value import Json, JsonObject
@@ -123,6 +123,7 @@ def _work(
         interpret=interpret,
         max_result=board.settings.max_result,
         may_ask=request.method in _MAY_ASK,
+        may_sign_in=request.method in _MAY_ASK and sign_in.is_possible(server.definition),
         refusals=refusals or {},
     )
 

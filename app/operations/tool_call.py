@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass
 
+from app.core import sign_in
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
@@ -143,6 +144,7 @@ def _work(
         tool=tool,
         tool_call_id=tool_call_id,
         may_ask=True,
+        may_sign_in=sign_in.is_possible(found.definition),
         may_defer=True,
         consent=consent,
         refused={"status": 200, "operation": operation, "rejected": True},

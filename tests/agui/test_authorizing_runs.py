@@ -4,15 +4,17 @@ from typing import Any
 
 import pytest
 
+from app.core.answers import HttpRefusal
 from app.core.oauth_problems import OAuthCallbackInvalid
 from app.workspaces.pending import authorization
-from tests.support.agui_runs import EMPTY, STARTED, finished, refused
-from tests.support.board_house import CATALOG
+from tests.support.agui_runs import EMPTY, STARTED, finished, interrupts_of, refused, types
+from tests.support.board_house import CATALOG, RESULT
 from tests.support.doors_house import doors_house
-from tests.support.sign_ins import FOREIGN, GatedAttempt, oauth
+from tests.support.sign_ins import FOREIGN, GatedAttempt, oauth, peer_answers
 
 pytestmark = pytest.mark.spec("agui", "oauth")
 
+CALL = {"kind": "workspace.mcp.call"}
 ATTACH = {"kind": "workspace.mcp.attach", "server": oauth()}
 STEPS = [
     {"type": "STEP_STARTED", "stepName": "prepare:p"},
@@ -61,3 +63,43 @@ async def test_an_attach_that_waits_for_a_sign_in_and_what_its_callback_does() -
         ]
         assert events[-1]["result"]["result"]["status"] == 201
         assert events[-1]["outcome"] == {"type": "success"}
+
+
+async def test_a_call_that_waits_for_a_sign_in_and_how_its_resume_ends() -> None:
+    attempt = GatedAttempt()
+    async with doors_house() as doors:
+        doors.house.connector.catalogs["p"] = CATALOG
+        await doors.run({"kind": "workspace.mcp.attach", "server": oauth(read=["get"])})
+        doors.peer.attempts.append(attempt)
+        peer_answers(doors.house, HttpRefusal(401), RESULT)
+        (asked,) = interrupts_of(await doors.run({**CALL, "server": "p", "tool": "get"}))
+        assert (asked["reason"], asked["metadata"]["plurnk"]["url"]) == ("plurnk:authorization", attempt.url)
+
+        def handing(callback_url: str) -> list[dict[str, Any]]:
+            payload = {"callbackUrl": callback_url}
+            return [{"interruptId": asked["id"], "status": "resolved", "payload": payload}]
+
+        wrong = await doors.run(resume=handing(FOREIGN))
+        assert (wrong[-1]["type"], wrong[-1]["code"]) == ("RUN_ERROR", "oauth-callback-invalid")
+        assert interrupts_of(await doors.run()) == [asked]
+        events = await doors.run(resume=handing(attempt.callback))
+        assert "TOOL_CALL_RESULT" in types(events)
+        result = events[-1]["result"]
+        assert (result["kind"], result["result"]["content"]) == (CALL["kind"], RESULT["content"])
+
+
+async def test_a_resume_that_used_its_callback_up_ends_so_that_clients_forget_the_question() -> None:
+    attempt = GatedAttempt()
+    attempt.failure = OAuthCallbackInvalid("p", "its iss is another", is_over=True)
+    async with doors_house() as doors:
+        doors.house.connector.catalogs["p"] = CATALOG
+        await doors.run({"kind": "workspace.mcp.attach", "server": oauth(read=["get"])})
+        doors.peer.attempts.append(attempt)
+        peer_answers(doors.house, HttpRefusal(401))
+        (asked,) = interrupts_of(await doors.run({**CALL, "server": "p", "tool": "get"}))
+        payload = {"callbackUrl": attempt.callback}
+        entry = {"interruptId": asked["id"], "status": "resolved", "payload": payload}
+        events = await doors.run(resume=[entry])
+    assert types(events)[-2:] == ["CUSTOM", "RUN_FINISHED"]
+    problem = events[-1]["result"]["problem"]
+    assert (problem["code"], problem["outcome"]) == ("oauth-callback-invalid", "rejected")

@@ -151,7 +151,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
 def test_what_the_peer_answers_is_told_apart(answer: Answer, facts: JsonObject) -> None:
     machine = operation()
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     assert problem_of(machine.arrived(answer)) == facts
     assert machine.state is S.FAILED
 
@@ -178,7 +178,7 @@ def test_a_request_without_an_answer_says_what_is_known_of_its_effect(
 ) -> None:
     machine = operation()
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     assert problem_of(machine.faulted(fault)) == {"server": "p", **facts}
 
 
@@ -211,7 +211,7 @@ def test_cancelling_and_timing_out_know_whether_anything_was_sent(*, is_dispatch
     for machine in (cancelled, late):
         machine.begin()
         if is_dispatched:
-            machine.dispatching()
+            machine.dispatching(machine.work.request)
     assert problem_of(cancelled.cancel("disconnect")) == {
         "code": "operation-cancelled",
         "outcome": outcome,

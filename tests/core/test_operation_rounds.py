@@ -21,7 +21,7 @@ REQUEST = Send("tools/call", PARAMS, b"{}")
 def begun(**changes: Any) -> Operation:
     machine = operation(may_ask=True, request=REQUEST, tool="t", **changes)
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     return machine
 
 

@@ -1,12 +1,19 @@
 """Sign-ins at the AuthorizationAttempt port, whose exchange ends when the test says so. No protocol is in them."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
 
+from app.core.answers import Answer, Result
+from app.core.interrupts import ResumeEntry
 from app.core.oauth_problems import OAuthCallbackInvalid
 from app.core.problem import Problem
+from tests.support.board_house import CATALOG
+from tests.support.gated_connection import GatedRequest
+from tests.support.operations_house import OperationsHouse, operations_house
 
 REDIRECT = "http://127.0.0.1:7777/cb"
 FOREIGN = f"{REDIRECT}?code=c&state=foreign"
@@ -53,3 +60,28 @@ class GatedAttempt:
         if self.failure is not None:
             raise self.failure
         self.authorization.has_token = self._gives_token
+
+
+def hands(interrupt: str, callback_url: str) -> ResumeEntry:
+    """Return the answer that hands a callback over."""
+    return ResumeEntry(interrupt, "resolved", {"callbackUrl": callback_url})
+
+
+def peer_answers(house: OperationsHouse, *answers: Answer | dict[str, Any]) -> None:
+    """Have the peer answer its requests so, one after the other; a dict is a result."""
+    remaining = iter(answers)
+
+    def next_answer(_: GatedRequest) -> Answer:
+        answer = next(remaining)
+        return Result(answer, 9) if isinstance(answer, dict) else answer
+
+    house.peer.automatic = next_answer
+
+
+@asynccontextmanager
+async def sign_in_house(*attempts: GatedAttempt, **settings: str) -> AsyncGenerator[OperationsHouse]:
+    """Run a house whose server ``p`` is connected and begins these sign-ins; its tool ``get`` needs no consent."""
+    definitions = {"p": oauth(read=["get"])}
+    async with operations_house({"p": CATALOG}, definitions=definitions, environment=settings) as house:
+        house.peer.attempts.extend(attempts)
+        yield house
