@@ -1,9 +1,12 @@
 """A daemon's workspace beside an authorization server and what it protects, and a person who signs in. SPEC §oauth."""
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
+
+import anyio
+import httpx2
 
 from tests.support.authorization_server import REDIRECT, AuthorizationServer, authorization_server
 from tests.support.browser import callback_of
@@ -111,7 +114,13 @@ def learn(granting: AuthorizationServer) -> None:
 
 @asynccontextmanager
 async def signing_in(daemon: Daemon, workspace: str) -> AsyncGenerator[SigningIn]:
-    """Give the servers; they are gone afterwards, the workspace is not."""
+    """Give the servers; they are gone afterwards, and what was attached to them before that."""
     async with authorization_server() as granting, protected_server(granting) as server:
         learn(granting)
-        yield SigningIn(daemon, workspace, granting, server)
+        it = SigningIn(daemon, workspace, granting, server)
+        try:
+            yield it
+        finally:
+            # A stream that the daemon holds open would hold the server's end up.
+            with anyio.move_on_after(5, shield=True), suppress(httpx2.TransportError):
+                await it.act("detach", name="p")
