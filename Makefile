@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-slow test-peers lock clean
+.PHONY: env demo test lint types imports unit serve test-slow test-peers conformance lock clean
 
 env: $(READY)
 
@@ -43,6 +43,10 @@ test-slow: env
 # Published servers in environments of their own; needs the package registries.
 test-peers: env
 	$(BIN)/python -m pytest -m peers tests/peers
+
+# The official MCP suite in three modes and two releases; needs a registry for the suite itself.
+conformance: env
+	$(BIN)/python -m pytest -m conformance tests/conformance
 
 lock: env
 	$(BIN)/python -m pip install --quiet uv

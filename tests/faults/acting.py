@@ -9,7 +9,9 @@ import anyio
 import httpx2
 
 from tests.faults.asking import ASKS, run_action
+from tests.faults.cases import filled
 from tests.faults.http_peer import Listening
+from tests.faults.signing_in import REDIRECT, consent, note_url, peer_now, sign_in
 from tests.faults.starting import STARTS, cycled, disarm
 from tests.faults.world import Json, Record, World, now_ms
 from tests.support.scripted_http import ECHO, HANG, result, stream
@@ -22,7 +24,7 @@ async def act_all(world: World) -> None:
     """Do every step; on return each call that was not waited for has settled."""
     steps = world.case["steps"]
     if not any("attach" in step or "start_with" in step for step in steps) and _server_used(steps):
-        await attach(world, {"attach": "w1", "server": _implied(world)})
+        await _begin(world)
     for step in steps:
         if world.facts.get("startup") == "fails":
             break
@@ -35,14 +37,25 @@ async def act_all(world: World) -> None:
 async def act(world: World, step: Json) -> None:
     """Do one step."""
     name = next(name for name in step if name in STEPS)
-    await STEPS[name](world, step)
+    await STEPS[name](world, filled(step, world.words))
 
 
 def _server_used(steps: list[Json]) -> bool:
     return any(name in ATTACHING for step in steps for name in step) and "attach_detach" not in str(steps)
 
 
+async def _begin(world: World) -> None:
+    """Attach the server that the steps call."""
+    if world.oauth:
+        await sign_in(world, management, _implied(world))
+    else:
+        await attach(world, {"attach": "w1", "server": _implied(world)})
+
+
 def _implied(world: World) -> Json:
+    if world.oauth:
+        way = {"type": "oauth", "redirectUrl": REDIRECT, "clientId": "cid", "clientSecret": "${CS}"}
+        return {"name": "p", "transport": "http", "url": world.http.url, "authorization": way}
     if world.case["peer"]["t"] == "http":
         return {"name": "p", "transport": "http", "url": world.http.url}
     return {"name": "p", "transport": "stdio", "command": world.words["FAKE"]}
@@ -76,7 +89,8 @@ def keep(record: Record, response: httpx2.Response) -> None:
 async def attach(world: World, step: Json) -> None:
     definition = world.definition(step["server"])
     kind = "attach" if "attach" in step else "replace"
-    await management(world, kind, step[kind], server=definition)
+    record = await management(world, kind, step[kind], server=definition)
+    note_url(world, record, step.get("save"))
 
 
 async def named(world: World, step: Json) -> None:
@@ -106,6 +120,7 @@ async def called(world: World, step: Json) -> None:
             await record.operation.wait()
     else:
         await run_action(world, record, workspace, action)
+    note_url(world, record)
 
 
 async def called_each(world: World, step: Json) -> None:
@@ -162,7 +177,10 @@ async def parallel(world: World, step: Json) -> None:
 
 
 async def parallel_many(world: World, step: Json) -> None:
-    """Attach and detach in as many requests at once; the names differ, the workspaces repeat."""
+    """Do as many at once: one call, or attach and detach, whose names differ and whose workspaces repeat."""
+    if "call" in step["do"]:
+        await parallel(world, {"parallel": [step["do"]] * step["parallel_n"]})
+        return
     workspaces = step["do"]["attach_detach_random_ws"]
 
     async def one(number: int) -> None:
@@ -250,6 +268,19 @@ async def peer_changed(world: World, step: Json) -> None:
     world.http.answers["tools/list"] = result({"tools": tools})
 
 
+async def consented(world: World, _step: Json) -> None:
+    await consent(world, management)
+
+
+async def completed(world: World, step: Json) -> None:
+    workspace, name, url = step["oauth.complete"]
+    await management(world, "oauth.complete", workspace, name=name, callbackUrl=url)
+
+
+async def peer_told(world: World, step: Json) -> None:
+    peer_now(world, step["peer_now"])
+
+
 async def peer_waited(world: World, step: Json) -> None:
     """Wait until the peer got so many requests of a method."""
     [(method, count)] = step["peer_waits"].items()
@@ -283,6 +314,9 @@ STEPS: dict[str, Step] = {
     "peer_notify": peer_notified,
     "peer_tools": peer_changed,
     "peer_waits": peer_waited,
+    "consent": consented,
+    "oauth.complete": completed,
+    "peer_now": peer_told,
     **ASKS,
     **STARTS,
 }

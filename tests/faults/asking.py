@@ -42,18 +42,18 @@ async def ran(world: World, step: Json) -> None:
 
 async def answered(world: World, step: Json) -> None:
     """Fill in the forms that the last step asked; it goes on as the same step."""
-    assert await _resumed(world, world.last, payload=step["answer"]), "nothing was asked"
+    assert await resumed(world, world.last, payload=step["answer"]), "nothing was asked"
 
 
 async def answered_always(world: World, step: Json) -> None:
     """Agree to whatever the last step asks, for as long as it asks."""
     assert step["answer_always"] == "accept"
     for _ in range(ANSWERS_MAX):
-        if not await _resumed(world, world.last):
+        if not await resumed(world, world.last):
             break
 
 
-async def _resumed(world: World, record: Record, **answer: Any) -> bool:
+async def resumed(world: World, record: Record, **answer: Any) -> bool:
     """Answer everything that is open at the record's end; return whether anything was."""
     asked = record.interrupts
     if not asked:

@@ -7,10 +7,11 @@ from typing import Any
 
 from tests.faults.judging import JUDGES
 from tests.faults.judging_daemon import DAEMON
+from tests.faults.judging_oauth import OAUTH
 from tests.faults.judging_peers import PEERS
 from tests.faults.world import Json, Record, World
 
-TRACES = {**PEERS, **DAEMON}
+TRACES = {**PEERS, **DAEMON, **OAUTH}
 ALTERNATIVES = {"any_of", "by_variant", "with_tools_empty"}
 
 

@@ -136,6 +136,10 @@ def none_mentions(world: World, told: Json) -> Faults:
 
 
 def statuses(world: World, told: Json) -> Faults:
+    if isinstance(told["status"], int):
+        if world.last.status != told["status"]:
+            yield f"is {world.last.status}: {world.last.shown[:400]}"
+        return
     found = [record.status for record in world.of("http")]
     if found != told["status"]:
         yield f"are {found}: {[record.shown[:200] for record in world.of('http')]}"

@@ -100,6 +100,13 @@ AMENDED: dict[str, dict[str, Any]] = {
     },
 }
 
+_O13_URL = "http://169.254.169.254/latest/meta-data/"
+AMENDED["O13-g2"] = {
+    # A peer of a test is on loopback, from where every address but the link-local ones may be named (SPEC §security);
+    # what a public server may name is shown in tests/connections/test_address_rule.py.
+    "variants": [f'Bearer resource_metadata="{_O13_URL}"']
+}
+
 MORE: dict[str, list[dict[str, Any]]] = {
     # What the sentence of the case says beside its expectations.
     "Q2-g1": [{"ok": "attach#2"}],

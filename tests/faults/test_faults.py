@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.faults.acting import STEPS
 from tests.faults.cases import Run, all_cases, runs
+from tests.faults.judgement import ALTERNATIVES, TRACES
+from tests.faults.judging import JUDGES
 from tests.faults.running import House, run_all
 from tests.faults.scope import NOT_YET
 
@@ -48,6 +51,13 @@ def _parameter(run: Run) -> Any:
 @pytest.mark.parametrize("identity", [_parameter(run) for run in RUNS.values()])
 async def test_a_reported_fault(outcomes: dict[str, list[str]], identity: str) -> None:
     assert outcomes[identity] == []
+
+
+def test_every_step_is_done_and_every_expectation_judged() -> None:
+    steps = [step for run in RUNS.values() for step in run.case["steps"]]
+    expected = [expectation for run in RUNS.values() for expectation in run.case["expect"]]
+    assert [step for step in steps if not step.keys() & STEPS.keys()] == []
+    assert [each for each in expected if not each.keys() & {*JUDGES, *TRACES, *ALTERNATIVES}] == []
 
 
 def test_what_is_not_run_yet_exists() -> None:

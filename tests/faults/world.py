@@ -16,12 +16,14 @@ import httpx2
 
 from tests.faults.cases import Json, Run, filled
 from tests.faults.http_peer import answers_of, routes_of
+from tests.faults.oauth_peer import OAuthPeer
 from tests.faults.stdio_peer import StdioPeer
 from tests.support.certificates import server_tls
 from tests.support.daemon import Daemon
-from tests.support.scripted_http import ScriptedHttp, scripted_http
+from tests.support.scripted_http import ScriptedHttp, Seen, scripted_http
 
-SHARED_ENVIRONMENT = {"PLURNK_HOST_EFFECT": "allow"}
+CLIENT_SECRET = "client-secret-of-the-cases"
+SHARED_ENVIRONMENT = {"PLURNK_HOST_EFFECT": "allow", "CS": CLIENT_SECRET}
 """Effects are one case's matter (C6-g1); the others call."""
 
 SLOW = {"on": {"server/discover": [{"sleep": 3000}]}}
@@ -96,11 +98,17 @@ class World:
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     """What a step measured: growth, startup, an untouched file."""
     log_from: int = 0
+    oauth: OAuthPeer | None = None
+    """What guards ``http``, where the case has people sign in."""
+    oauth2: OAuthPeer | None = None
 
     @property
     def case(self) -> Json:
         """The case with its words filled in."""
-        return filled(self.run.case, self.words)
+        tokens = (
+            {"refresh_token": self.oauth.refresh_token} if self.oauth and self.oauth.refresh_token else {}
+        )
+        return filled(self.run.case, {**self.words, **tokens})
 
     def workspace(self, name: str) -> str:
         """Return the workspace that stands for the case's."""
@@ -144,7 +152,7 @@ class World:
     @property
     def messages(self) -> list[Json]:
         """Return every JSON-RPC message that a peer got."""
-        return self.stdio.messages + [seen.message for seen in self.http.seen if seen.body]
+        return self.stdio.messages + [seen.message for seen in self.http.seen if is_rpc(seen)]
 
     def rows(self) -> list[tuple[str, str, str | None]]:
         """Return workspace, name and definition of each stored attachment of this run."""
@@ -188,9 +196,25 @@ async def world_of(run: Run, daemon: Daemon, directory: Path) -> AsyncGenerator[
             stdio = StdioPeer(directory / "peer", told)
             world = World(run, daemon, directory, prefix, stdio, first, second, group)
             world.words = {**words, **words_for(world)}
+            world.oauth = _guarded(first, peer, world.words)
+            world.oauth2 = _guarded(second, case.get("peer2", {}), world.words)
             world.log_from = len(daemon.log)
             yield world
             group.cancel_scope.cancel()
+
+
+def _guarded(http: ScriptedHttp, told: Json, words: dict[str, Any]) -> OAuthPeer | None:
+    """Put an authorization server before a peer where the case wants one."""
+    if told.get("t") != "oauth":
+        return None
+    http.guard = guard = OAuthPeer(http, filled(told, words))
+    return guard
+
+
+def is_rpc(seen: Seen) -> bool:
+    """Whether a request is a message, and no form or registration."""
+    is_json = seen.headers.get("content-type", "").startswith("application/json")
+    return bool(seen.body) and is_json and "jsonrpc" in seen.message
 
 
 def words_for(world: World) -> dict[str, Any]:
@@ -205,6 +229,10 @@ def words_for(world: World) -> dict[str, Any]:
         "HTTPS": world.http.origin,
         "HOSTPORT": address.netloc,
         "PORT": str(address.port),
+        "PORT2": str(urlsplit(world.http2.origin).port),
+        "REDIRECT": "http://127.0.0.1:7777/cb",
+        "CIMD": "https://client.example/metadata.json",
+        "client_secret": CLIENT_SECRET,
         "TMP": directory,
         "ACTION": f"/v1/workspaces/{world.workspace('w1')}/actions",
         "LIST_ACTION": json.dumps({"kind": "workspace.mcp.list"}),

@@ -97,6 +97,7 @@ class AuthorizationServer(Server):
         self.supported_scopes: list[str] | None = None
         self.auth_methods = list(METHODS)
         self.extra_metadata: dict[str, Any] = {}
+        """What the metadata says instead; None leaves a member out."""
         self.failures: list[int] = []
         """HTTP statuses that the next token requests get instead of an answer."""
         self.gates: dict[str, anyio.Event] = {}
@@ -235,7 +236,7 @@ class AuthorizationServer(Server):
             told["authorization_response_iss_parameter_supported"] = True
         if self.takes_metadata_documents:
             told["client_id_metadata_document_supported"] = True
-        return {**told, **self.extra_metadata}
+        return {name: value for name, value in {**told, **self.extra_metadata}.items() if value is not None}
 
     # What HTTP asks.
 

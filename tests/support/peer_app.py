@@ -22,9 +22,18 @@ async def peer_app(build: Callable[[str], ASGIApp]) -> AsyncGenerator[str]:
         config = uvicorn.Config(build(origin), lifespan="on", log_config=None, access_log=False, ws="none")
         config.timeout_graceful_shutdown = 1
         server = uvicorn.Server(config)
+        ended = anyio.Event()
+
+        async def serve() -> None:
+            await server.serve([listening])
+            ended.set()
+
         async with anyio.create_task_group() as group:
-            group.start_soon(server.serve, [listening])
+            group.start_soon(serve)
             try:
                 yield origin
             finally:
+                # A server that is cancelled instead, because a test failed, leaves its lifespan behind.
                 server.should_exit = True
+                with anyio.move_on_after(5, shield=True):
+                    await ended.wait()

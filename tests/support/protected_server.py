@@ -46,6 +46,8 @@ class ProtectedServer:
         """Every bearer that came, in order, the absent one as an empty text."""
         self.calls: list[str] = []
         """Every tool that was called with a good token."""
+        self.capabilities: list[dict[str, Any]] = []
+        """What the client declared in each message, by whomever it came."""
         self.metadata_requests: list[str] = []
         self._mcp = _server(tools)
         self._app = self._mcp.streamable_http_app(
@@ -78,6 +80,8 @@ class ProtectedServer:
         body = await _body(receive)
         message = json.loads(body)
         name = message.get("params", {}).get("name", "") if message["method"] == "tools/call" else ""
+        meta = message.get("params", {}).get("_meta", {})
+        self.capabilities.append(meta.get("io.modelcontextprotocol/clientCapabilities", {}))
         needed = self.scopes_by_tool.get(name, self.base_scope)
         header = dict(scope["headers"]).get(b"authorization", b"").decode()
         token = self._token(header)

@@ -140,6 +140,8 @@ class ScriptedHttp:
     def __init__(self, answers: dict[str, Script], routes: dict[str, Script]) -> None:
         self.answers = {**default_answers(), **answers}
         self.routes = routes
+        self.guard: Callable[[Seen], Reply | None] = lambda _seen: None
+        """What is asked before the script; None leaves a request to the script."""
         self.seen: list[Seen] = []
         self.connections = 0
         self.origin = ""
@@ -198,6 +200,8 @@ class ScriptedHttp:
         return Seen(lines[0].split(" ")[1], headers, pairs, body, number)
 
     def _script(self, seen: Seen) -> Reply:
+        if (guarded := self.guard(seen)) is not None:
+            return guarded
         key = seen.path if seen.path in self.routes else seen.method
         script = self.routes.get(key) or self.answers.get(key) or error(-32601, status=404)
         count = self._counts[key] = self._counts.get(key, 0) + 1
