@@ -247,12 +247,7 @@ class ServerConnection:
     def _preparation(self, transport: Transport) -> Preparation:
         terms = self._terms
         return Preparation(
-            transport,
-            self._peer,
-            terms.limits,
-            judge=terms.judge,
-            enabled=self._enabled,
-            lists=self.cache,
+            transport, self._peer, terms.limits, judge=terms.judge, enabled=self._enabled, lists=self.cache
         )
 
     def _silent(self, awaits: str, timeout_ms: int) -> Problem:
