@@ -133,6 +133,13 @@ class Connection(Protocol):
         """
         ...
 
+    def watch_task(self, task_id: str, on_state: Callable[[JsonObject], None]) -> Callable[[], None]:
+        """Call ``on_state`` with each state of the task that the server tells of, until what is returned is called.
+
+        Without awaiting, in the order it told, in the caller's event loop. A server need not tell anything.
+        """
+        ...
+
     @property
     def authorization(self) -> Authorization | None:
         """What it shows its server besides the definition's own headers; None where that never changes."""

@@ -26,7 +26,7 @@ from app.connections.prepare import DISCOVER, LISTS, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
-from app.connections.subscriptions import Observer, Watch, WatchTerms
+from app.connections.subscriptions import Observer, OnTask, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
 from app.core.answers import Answer, HttpRefusal, RequestNotSent
 from app.core.catalog import ServerCatalog
@@ -201,6 +201,11 @@ class ServerConnection:
         self.cache.invalidate("tools")
         return await transport.request(method, params, input_schema=current, on_progress=on_progress)
 
+    def watch_task(self, task_id: str, on_state: OnTask) -> Callable[[], None]:
+        """Tell ``on_state`` what the server tells of this task; see ``ports.Connection.watch_task``."""
+        self.watch.watch_task(task_id, on_state)
+        return partial(self.watch.forget_task, task_id)
+
     async def retire(self) -> str | None:
         """Close it for good and return once nothing of it is left; the reason where closing failed."""
         self._advance(ConnectionEvent.RETIRED)
@@ -242,12 +247,7 @@ class ServerConnection:
     def _preparation(self, transport: Transport) -> Preparation:
         terms = self._terms
         return Preparation(
-            transport,
-            self._peer,
-            terms.limits,
-            judge=terms.judge,
-            enabled=self._enabled,
-            lists=self.cache,
+            transport, self._peer, terms.limits, judge=terms.judge, enabled=self._enabled, lists=self.cache
         )
 
     def _silent(self, awaits: str, timeout_ms: int) -> Problem:
@@ -311,7 +311,6 @@ class ServerConnection:
         if self._state is ConnectionState.READY and refusal.status == 401:
             self._advance(ConnectionEvent.AUTHORIZATION_DEMANDED)
             self.watch.stop()
-            self._refreshes.stop()
             self._problem = sign_in_required(self.server)
             self._on_change(self)
 

@@ -67,6 +67,8 @@ class GatedConnection:
         self.automatic: Callable[[GatedRequest], Answer | RequestFault | None] = lambda _: None
         self.is_retired = False
         self.close_failure: str | None = None
+        self.watched: dict[str, Callable[[JsonObject], None]] = {}
+        """Who hears of which task."""
         self._new: deque[GatedRequest] = deque()
         self._arrived = anyio.Event()
 
@@ -86,6 +88,15 @@ class GatedConnection:
         if (answer := self.automatic(request)) is not None:
             request.answer(answer)
         return await request.outcome()
+
+    def watch_task(self, task_id: str, on_state: Callable[[JsonObject], None]) -> Callable[[], None]:
+        """Note who hears of the task, for the test to tell."""
+        self.watched[task_id] = on_state
+
+        def forget() -> None:
+            self.watched.pop(task_id, None)
+
+        return forget
 
     async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
         """Return the next of ``attempts``; refuse where there is none."""
