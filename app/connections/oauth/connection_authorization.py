@@ -71,7 +71,7 @@ class ConnectionAuthorization:
             raise AuthorizationRefused(authorization.server, "nobody can sign in for its client credentials")
         with anyio.move_on_after(timeout_ms / 1000):
             return await authorization.begin(challenge, on_granted=self.on_granted)
-        reason = f"a sign-in could not be begun within {timeout_ms} ms (PLURNK_MCP_CONNECT_TIMEOUT)"
+        reason = "a sign-in could not be begun in time (PLURNK_MCP_CONNECT_TIMEOUT)"
         raise ServerUnavailable(authorization.server, "http", reason)
 
     async def begin_first(self, challenge: str | None, *, timeout_ms: int) -> Attempt:
