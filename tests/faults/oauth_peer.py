@@ -68,7 +68,8 @@ class OAuthPeer:
     def _guard(self, seen: Seen) -> Reply | None:
         scheme, _, token = seen.headers.get("authorization", "").partition(" ")
         wanted = self.told.get("strict_scheme")
-        scope = self.issued.get(token)
+        # Once it names another authorization server, what this one issues is good no more.
+        scope = None if "prm2" in self.told else self.issued.get(token)
         if scope is None or (wanted and scheme != wanted):
             return self._refusal(
                 401, self.told.get("challenge") or _CHALLENGE.format(origin=self.http.origin)
