@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from anyio.abc import TaskGroup
@@ -18,6 +19,59 @@ from app.core.problem import Problem
 Source: TypeAlias = Literal["service", "workspace"]
 
 
+class Authorization(Protocol):
+    """What one attachment was granted and how that is renewed, in memory only; opaque elsewhere. SPEC §oauth."""
+
+    @property
+    def has_token(self) -> bool:
+        """Whether it holds a token that would be lost with it."""
+        ...
+
+
+class AuthorizationAttempt(Protocol):
+    """One sign-in that a person was asked for. Use it once; it opens nothing and needs no closing."""
+
+    @property
+    def url(self) -> str:
+        """Where the person signs in."""
+        ...
+
+    @property
+    def expires_at(self) -> datetime:
+        """When the callback comes too late, in UTC."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no callback can complete it any more: it is completed, expired, or its ``state`` was used up."""
+        ...
+
+    @property
+    def authorization(self) -> Authorization:
+        """What is granted once it is completed; the next ``Target`` takes it."""
+        ...
+
+    async def complete(self, callback_url: str) -> None:
+        """Have a token on return: the callback is judged and its code exchanged.
+
+        Raises:
+            OAuthCallbackInvalid: a wrong callback, or a second one; where ``is_over`` is False nothing was used up.
+            OAuthMetadataInvalid: the authorization server gives no usable token.
+            ServerUnavailable: it cannot be reached.
+        """
+        ...
+
+
+class AuthorizationDemanded(Exception):
+    """A connection cannot be opened before a person has signed in; everything that was opened is closed."""
+
+    def __init__(self, server: str, attempt: AuthorizationAttempt | None) -> None:
+        """Take the attempt that was begun; None where nobody asked for one, as when a workspace hydrates."""
+        super().__init__(f"server '{server}' demands authorization")
+        self.server = server
+        self.attempt = attempt
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a connection is wanted to, and by whom."""
@@ -27,7 +81,9 @@ class Target:
     """Unexpanded; the connector expands it while it prepares."""
     source: Source
     is_explicit: bool
-    """Asked for by an action: lists afresh, and gets ``too-many`` instead of a place in the queue."""
+    """Asked for by an action: lists afresh, gets ``too-many`` instead of a place in the queue, may begin a sign-in."""
+    authorization: Authorization | None = None
+    """What was granted to this very definition before: a completed sign-in, or the connection it replaces."""
 
 
 class Connection(Protocol):
@@ -77,6 +133,27 @@ class Connection(Protocol):
         """
         ...
 
+    def watch_task(self, task_id: str, on_state: Callable[[JsonObject], None]) -> Callable[[], None]:
+        """Call ``on_state`` with each state of the task that the server tells of, until what is returned is called.
+
+        Without awaiting, in the order it told, in the caller's event loop. A server need not tell anything.
+        """
+        ...
+
+    @property
+    def authorization(self) -> Authorization | None:
+        """What it shows its server besides the definition's own headers; None where that never changes."""
+        ...
+
+    async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
+        """Begin a sign-in that satisfies this Bearer challenge; once it is completed the connection uses it.
+
+        Raises:
+            Problem: none can be begun: authorization-refused, oauth-metadata-invalid, server-unavailable,
+                address-refused.
+        """
+        ...
+
     async def retire(self) -> str | None:
         """Close it for good and return once nothing of it is left; the reason where closing failed, else None.
 
@@ -100,7 +177,9 @@ class Connector(Protocol):
 
         Raises:
             Problem: reference-*, *-refused, server-unavailable, protocol-revision-unsupported, capability-required,
-                catalog-invalid, authorization-refused, too-many.
+                catalog-invalid, authorization-refused, too-many, oauth-metadata-invalid,
+                oauth-client-credentials-failed.
+            AuthorizationDemanded: a person has to sign in first.
         """
         ...
 

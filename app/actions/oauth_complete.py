@@ -5,7 +5,7 @@ Nothing authorizes interactively yet, so nothing is ever pending.
 
 from app.actions.action import Action, ActionOutcome, Params, Run
 from app.core.names import parse_server_name
-from app.core.problems import OAuthNotPending
+from app.core.oauth_problems import OAuthNotPending
 
 
 class OAuthCompleteParams(Params):

@@ -11,7 +11,7 @@ import orjson
 
 from app.core.answers import Progress
 from app.core.events import ToolCallEnded, ToolCallProgressed, ToolCallStarted
-from app.core.json_value import Json, JsonObject
+from app.core.json_value import JsonObject
 
 PROTOCOL_VERSION = "1.0"
 EVENT_MAX = 8 * 1024 * 1024
@@ -73,29 +73,20 @@ def tool_call_result(event: ToolCallEnded) -> bytes:
 def progress_snapshot(event: ToolCallProgressed) -> bytes:
     """Return the first progress of a call that a run shows."""
     activity = {"messageId": _progress_id(event), "activityType": PROGRESS}
-    content = {"toolCallId": event.tool_call_id, **_shown(event.progress)}
+    content = {"toolCallId": event.tool_call_id, **event.progress.document()}
     return orjson.dumps({"type": "ACTIVITY_SNAPSHOT", **activity, "content": content})
 
 
 def progress_delta(event: ToolCallProgressed, since: Progress) -> bytes:
     """Return what is new since the progress that was shown last; what the peer left out stays as it was."""
-    before = _shown(since)
+    before = since.document()
     patch: list[JsonObject] = [
         {"op": "replace" if name in before else "add", "path": f"/{name}", "value": value}
-        for name, value in _shown(event.progress).items()
+        for name, value in event.progress.document().items()
         if name == "progress" or before.get(name) != value
     ]
     activity = {"messageId": _progress_id(event), "activityType": PROGRESS}
     return orjson.dumps({"type": "ACTIVITY_DELTA", **activity, "patch": patch})
-
-
-def merged(since: Progress, latest: Progress) -> Progress:
-    """Return the progress that a client shows after the latest delta."""
-    return Progress(
-        latest.progress,
-        since.total if latest.total is None else latest.total,
-        since.message if latest.message is None else latest.message,
-    )
 
 
 def _tool_call_result(event: ToolCallEnded, content: str, plurnk: JsonObject) -> bytes:
@@ -120,17 +111,3 @@ def _text(content: list[Any]) -> str:
 
 def _progress_id(event: ToolCallProgressed) -> str:
     return f"progress-{event.tool_call_id}"
-
-
-def _shown(progress: Progress) -> JsonObject:
-    shown: JsonObject = {"progress": _number(progress.progress)}
-    if progress.total is not None:
-        shown["total"] = _number(progress.total)
-    if progress.message is not None:
-        shown["message"] = progress.message
-    return shown
-
-
-def _number(value: float) -> Json:
-    """Return 3 for 3.0, as the peer most likely wrote it."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

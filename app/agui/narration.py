@@ -6,7 +6,6 @@ Everything here is called without awaiting, in the moment it happens.
 from typing import assert_never
 
 from app.agui.events import (
-    merged,
     progress_delta,
     progress_snapshot,
     step_finished,
@@ -79,5 +78,4 @@ class Narration:
         since = self._progress.get(event.tool_call_id)
         encoded = progress_snapshot(event) if since is None else progress_delta(event, since)
         if self._stream.emit_progress(encoded):
-            shown = event.progress if since is None else merged(since, event.progress)
-            self._progress[event.tool_call_id] = shown
+            self._progress[event.tool_call_id] = event.progress.following(since)

@@ -51,8 +51,9 @@ class StateView:
             # An operation runs in the task of the request that drives it, and a change is told in the task
             # that makes it: this one is the run's own.
             self.operation = operation
-            if _is_working(change):
-                return False
+        # Its progress is told in whichever task hears of it.
+        if operation == self.operation and _is_working(change):
+            return False
         self._shown.add(operation)
         return True
 

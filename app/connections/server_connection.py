@@ -25,7 +25,7 @@ from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
-from app.connections.subscriptions import Observer, Watch, WatchTerms
+from app.connections.subscriptions import Observer, OnTask, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
 from app.core.answers import Answer, RemoteError, RequestNotSent
 from app.core.catalog import ServerCatalog
@@ -34,7 +34,8 @@ from app.core.json_value import JsonObject
 from app.core.param_headers import AnnotationInvalid
 from app.core.param_headers import headers as param_headers
 from app.core.problem import Problem
-from app.core.problems import Internal
+from app.core.problems import AuthorizationRefused, Internal
+from app.ports import Authorization, AuthorizationAttempt
 
 log = structlog.get_logger(__name__)
 
@@ -133,6 +134,20 @@ class ServerConnection:
             raise RuntimeError("a connection has no catalog before it is prepared")
         return self._catalog
 
+    @property
+    def authorization(self) -> Authorization | None:
+        """What it shows its server besides the definition's own headers."""
+        return None
+
+    async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
+        """Begin a sign-in; see ``ports.Connection.begin_authorization``.
+
+        Raises:
+            AuthorizationRefused: the definition has no way to authorize.
+        """
+        del challenge
+        raise AuthorizationRefused(self.server, "its definition has no way to authorize")
+
     async def prepare(self) -> None:
         """Be READY on return. A failed or cancelled call has closed what it opened.
 
@@ -175,6 +190,11 @@ class ServerConnection:
             if current is not None:
                 return await transport.request(method, params, input_schema=current, on_progress=on_progress)
         return answer
+
+    def watch_task(self, task_id: str, on_state: OnTask) -> Callable[[], None]:
+        """Tell ``on_state`` what the server tells of this task; see ``ports.Connection.watch_task``."""
+        self.watch.watch_task(task_id, on_state)
+        return partial(self.watch.forget_task, task_id)
 
     async def retire(self) -> str | None:
         """Close it for good and return once nothing of it is left; the reason where closing failed."""

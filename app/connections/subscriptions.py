@@ -59,7 +59,7 @@ class WatchTerms:
     patience: float = 1.0
     """How long a preparation waits for the first acknowledgement before it lists."""
     settling: float = 0.25
-    """From a change of the filter to the stream that replaces the open one."""
+    """From a change of the filter to the stream that replaces the open one, or is the first one with tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,10 @@ class Watch:
 
     async def _open(self, transport: Transport, streams: TaskGroup) -> bool:
         """Open a stream with the wanted filter and put it in the old one's place; return whether that is settled."""
-        if self._stream is not None:
+        if self._stream is not None or self.wanted.tasks:  # the tasks of most calls are over soon
             await anyio.sleep(self._terms.settling)
+            if not self.wanted or self._is_satisfied():
+                return True
         await self._take_place()
         asked, old = self.wanted, self._stream
         if not asked:  # nothing is wanted any more

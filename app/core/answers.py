@@ -76,3 +76,24 @@ class Progress:
     progress: float
     total: float | None = None
     message: str | None = None
+
+    def following(self, earlier: "Progress | None") -> "Progress":
+        """Return what is known after the earlier progress and this one: what is left out stays as it was."""
+        if earlier is None:
+            return self
+        total = earlier.total if self.total is None else self.total
+        return Progress(self.progress, total, earlier.message if self.message is None else self.message)
+
+    def document(self) -> JsonObject:
+        """Return its members that are known."""
+        document: JsonObject = {"progress": _number(self.progress)}
+        if self.total is not None:
+            document["total"] = _number(self.total)
+        if self.message is not None:
+            document["message"] = self.message
+        return document
+
+
+def _number(value: float) -> Json:
+    """Return 3 for 3.0, as the peer most likely wrote it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -169,7 +169,7 @@ class Operation:
         if self._required is not None:
             required, self._required = self._required, None
             if self._task is not None:
-                return self._task.update(required, entries)
+                return self._told_end() or self._task.update(required, entries)
             return self._again(required, entries)
         if all(map(_consents, entries)):
             return self.work.request
@@ -184,7 +184,7 @@ class Operation:
         if self.ending is not None:
             return self.ending
         if self._task is not None:
-            return self._task_answered(self._task, answer)
+            return self._told_end() or self._task_answered(self._task, answer)
         match answer:
             case Result():
                 return self._result(answer)
@@ -195,6 +195,8 @@ class Operation:
 
     def faulted(self, fault: RequestFault) -> Step:
         """Return the step after a request that got no answer; only a poll of a task is sent again."""
+        if (told := self._told_end()) is not None:
+            return told
         if self._task is not None and self.ending is None and isinstance(fault, RequestNotSent | AnswerLost):
             again = self._task.missed(was_sent=not isinstance(fault, RequestNotSent))
             if again is not None:
@@ -284,7 +286,7 @@ class Operation:
             case Result() if task.is_updating:
                 return task.poll()
             case Result():
-                return self.observed(answer)
+                return self.observed(task.newest(answer))
             case RemoteError(code) if code == UNKNOWN_TASK and not task.is_updating:
                 task.is_over = True
                 return self.fail(
@@ -295,8 +297,23 @@ class Operation:
             case RemoteError() | HttpRefusal():
                 return self.fail(refusal_problem(self.work.server, answer).with_outcome(Outcome.UNKNOWN))
 
+    def tell(self, state: Result) -> bool:
+        """Keep a state of its task that the server told of; return whether the task is over, and no request needed."""
+        if self._task is None or self.is_ended:
+            return False
+        self._task.tell(state)
+        return self._task.is_over
+
+    def told(self) -> Step | None:
+        """Return the step after what the server told of its task, where that counts now; while it works."""
+        state = None if self._task is None or self.is_ended else self._task.take_told()
+        return None if state is None else self.observed(state)
+
+    def _told_end(self) -> Step | None:
+        return self.told() if self._task is not None and self._task.is_over else None
+
     def observed(self, result: Result) -> Step:
-        """Return the step after a state of its task, polled or pushed, while the operation works."""
+        """Return the step after a state of its task, polled or told, while the operation works."""
         if self._task is None or self.ending is not None:
             raise ValueError("an operation without a task, or that ended, observes none")
         if result.size > self.work.max_result:

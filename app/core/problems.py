@@ -311,18 +311,6 @@ class AuthorizationRefused(Problem):
         )
 
 
-class OAuthNotPending(Problem):
-    """No authorization of this server is pending in the workspace."""
-
-    code, title, status = "oauth-not-pending", "No authorization pending", 404
-
-    def __init__(self, server: str) -> None:
-        super().__init__(
-            f"No authorization of server '{server}' is pending. Start one with attach, replace or reconnect.",
-            server=server,
-        )
-
-
 class TooMany(Problem):
     """A limit of the operator is reached; nothing was started."""
 

@@ -1,14 +1,16 @@
 """Task: what a server made of a request, and what is asked of it next until it is over. Sans-IO. SPEC §calls.
 
 MCP ext-tasks, final shape (SEP-2663). Judged is what is used: the id, the status, the interval and what belongs to the
-status. Not here: what an operation makes of a status (``operation``); timestamps and ``ttlMs``, for the server alone
-decides when it drops a task and says so when it is asked.
+status. A polled state is as new as can be; of one that the server told of by itself ``lastUpdatedAt`` says whether it
+is. Not here: what an operation makes of a status (``operation``); ``ttlMs``, for the server alone decides when it drops
+a task and says so when it is asked.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 
-from app.core.answers import RemoteError
+from app.core.answers import RemoteError, Result
 from app.core.elicitation import InputRequired
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import Json, JsonObject
@@ -57,6 +59,10 @@ class Task:
         self._misses = 0
         self._update: Send | None = None
         """The update that is under way."""
+        self._told: Result | None = None
+        """The newest state that the server told of and that did not count yet."""
+        self._updated = _updated(handle)
+        """When the server changed what was observed last, where it says so."""
         self._status_of(handle)
         self._take_interval(handle)
 
@@ -94,14 +100,39 @@ class Task:
         Raises:
             ToolResultInvalid: it is of another task, or breaks the protocol.
         """
-        if state.get("resultType", "complete") not in ("complete", "task"):
-            raise ToolResultInvalid(self._server, "the resultType of a task's state is unknown")
-        if self._id_of(state) != self.id:
-            raise ToolResultInvalid(self._server, "the state of another task came")
-        status = self._status_of(state)
+        status = self._own_status_of(state)
         self.is_over = status in TERMINAL
         self._take_interval(state)
+        self._updated = _updated(state)
         return status
+
+    def tell(self, state: Result) -> None:
+        """Keep a state that the server told of until it counts; one that is not whole, or not the newest, is dropped.
+
+        MCP ext-tasks, Task Status Notifications. A task that is over stays so, whatever its server's clock says.
+        """
+        status = self._status_of_whole(state.value)
+        if self.is_over or status is None:
+            return
+        self.is_over = status in TERMINAL
+        last = self._updated if self._told is None else _updated(self._told.value)
+        if self.is_over or not _is_later(last, _updated(state.value)):
+            self._told = state
+
+    def take_told(self) -> Result | None:
+        """Return the state that was told and counts now, once; while an update is under way only the end does."""
+        if self.is_updating and not self.is_over:
+            return None
+        told, self._told = self._told, None
+        return told
+
+    def newest(self, polled: Result) -> Result:
+        """Return the polled state, or the one that was told meanwhile where the server changed it later."""
+        told = self.take_told()
+        is_later = told is not None and _is_later(_updated(told.value), _updated(polled.value))
+        return (
+            told if told is not None and is_later and polled.value.get("status") not in TERMINAL else polled
+        )
 
     def fresh_requests(self, state: JsonObject) -> JsonObject:
         """Return the input requests of the state that were never returned before.
@@ -109,9 +140,7 @@ class Task:
         Raises:
             ToolResultInvalid: it has none.
         """
-        requests = state.get("inputRequests")
-        if not isinstance(requests, dict):
-            raise ToolResultInvalid(self._server, "its task requires input and asks for none")
+        requests = self._requests_of(state)
         fresh: JsonObject = {key: each for key, each in requests.items() if key not in self._asked}
         self._asked.update(fresh)
         return fresh
@@ -154,11 +183,61 @@ class Task:
         except ValueError:
             raise ToolResultInvalid(self._server, "the status of its task is unknown") from None
 
+    def _own_status_of(self, state: JsonObject) -> TaskStatus:
+        if state.get("resultType", "complete") not in ("complete", "task"):
+            raise ToolResultInvalid(self._server, "the resultType of a task's state is unknown")
+        if self._id_of(state) != self.id:
+            raise ToolResultInvalid(self._server, "the state of another task came")
+        return self._status_of(state)
+
+    def _status_of_whole(self, state: JsonObject) -> TaskStatus | None:
+        """Return the status of a state that has all that belongs to it, else None."""
+        try:
+            status = self._own_status_of(state)
+            self._interval_of(state)
+            match status:
+                case TaskStatus.INPUT_REQUIRED:
+                    self._requests_of(state)
+                case TaskStatus.COMPLETED:
+                    self.result(state)
+                case TaskStatus.FAILED:
+                    self.error(state)
+                case TaskStatus.WORKING | TaskStatus.CANCELLED:
+                    pass
+        except ToolResultInvalid:
+            return None
+        return status
+
+    def _requests_of(self, state: JsonObject) -> JsonObject:
+        requests = state.get("inputRequests")
+        if not isinstance(requests, dict):
+            raise ToolResultInvalid(self._server, "its task requires input and asks for none")
+        return requests
+
     def _take_interval(self, task: JsonObject) -> None:
         """Keep the interval, bounded; where it is absent or null the last one stays."""
+        interval = self._interval_of(task)
+        if interval is not None:
+            self._interval_ms = int(min(max(interval, INTERVAL_MIN_MS), INTERVAL_MAX_MS))
+
+    def _interval_of(self, task: JsonObject) -> float | None:
         interval: Json = task.get("pollIntervalMs")
         if interval is None:
-            return
+            return None
         if isinstance(interval, bool) or not isinstance(interval, int | float) or interval % 1:
             raise ToolResultInvalid(self._server, "the pollIntervalMs of its task is no integer")
-        self._interval_ms = int(min(max(interval, INTERVAL_MIN_MS), INTERVAL_MAX_MS))
+        return interval
+
+
+def _updated(state: JsonObject) -> datetime | None:
+    """Return when the server says that it changed the task last; None where that is no time."""
+    try:
+        updated = datetime.fromisoformat(str(state.get("lastUpdatedAt")))
+    except ValueError:
+        return None
+    return updated if updated.tzinfo is not None else updated.replace(tzinfo=UTC)
+
+
+def _is_later(one: datetime | None, other: datetime | None) -> bool:
+    """Return whether the one is known to be later than the other."""
+    return one is not None and other is not None and one > other

@@ -9,9 +9,12 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
 import anyio
+import orjson
 
+from app.core.answers import Progress, Result
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry, fingerprint, require_fit
+from app.core.json_value import JsonObject
 from app.core.operation import Operation, OperationState
 from app.core.operation_problems import InterruptConflict
 from app.core.snapshot import ServerSnapshot
@@ -36,6 +39,14 @@ class OpenOperation:
     """Set while a request's task drives it."""
     lease: Lease | None = None
     """From the first request to the end; a proposal has none."""
+    request: anyio.CancelScope | None = None
+    """Of the request that was sent last."""
+    forget_task: Callable[[], None] | None = None
+    """Ends the watch over its task; set while the server may tell of it."""
+    told: anyio.Event | None = None
+    """Set when the server told of the task; made by whoever waits for that."""
+    progress: Progress | None = None
+    """What its server reported last; nothing while it waits for a person."""
     held: ExitStack | None = None
     """Keeps the workspace from being idle once it waits; until then the run that drives it does."""
     questions: dict[str, Interrupt] = field(default_factory=dict)
@@ -94,6 +105,19 @@ class OpenOperation:
         self.staged.update(fresh)
         self.answers.update({interrupt: fingerprint(entry) for interrupt, entry in fresh.items()})
 
+    def watch_task(self) -> None:
+        """Hear what the server tells of the task, where there is one and it is not watched already."""
+        if self.lease is not None and self.forget_task is None and (task := self.machine.task_id) is not None:
+            self.forget_task = self.lease.connection.watch_task(task, self._hear)
+
+    def _hear(self, state: JsonObject) -> None:
+        """Take what the server tells of the task; whoever waits goes on, and for nothing where the task is over."""
+        is_over = self.machine.tell(Result(state, len(orjson.dumps(state))))
+        if self.told is not None:
+            self.told.set()
+        if is_over and self.request is not None:
+            self.request.cancel()
+
     def hold(self, use: AbstractContextManager[None]) -> None:
         """Enter the use of the workspace and keep it until ``release``; nothing happens the second time."""
         if self.held is None:
@@ -101,7 +125,10 @@ class OpenOperation:
             self.held.enter_context(use)
 
     def release(self) -> None:
-        """Let go of the lease and the workspace. Idempotent."""
+        """Let go of the task, the lease and the workspace. Idempotent."""
+        if self.forget_task is not None:
+            self.forget_task()
+            self.forget_task = None
         if self.lease is not None:
             self.lease.release()
             self.lease = None

@@ -8,12 +8,12 @@ request.
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
 import anyio
 
-from app.core.answers import Progress, RequestFault
+from app.core.answers import AnswerLost, Progress, RequestFault
 from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
@@ -22,15 +22,15 @@ from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
 from app.core.steps import Ask, Completed, Failed, Send, Step, Wait
 from app.operations.endings import Rest, Waiting, settled
+from app.operations.live_progress import LiveProgress
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
+from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
 
 Observe = Callable[[RunEvent], None]
-STATE_MESSAGE_MAX = 200
-"""Characters of a question that the AG-UI state shows; the interrupt has the whole."""
 
 
 class Allowance:
@@ -60,6 +60,7 @@ class OpenOperations:
         self.task_cancels = TaskCancels(workspace.owner)
         self._open: dict[str, OpenOperation] = {}
         self._by_interrupt: dict[str, OpenOperation] = {}
+        self._live_progress = LiveProgress(self._show_progress)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -175,9 +176,19 @@ class OpenOperations:
 
     async def _perform(self, operation: OpenOperation, step: Send | Wait, observe: Observe) -> Step:
         if isinstance(step, Wait):
-            await anyio.sleep(step.seconds)
-            return step.then
+            return await self._wait(operation, step)
         return await self._send(operation, step, observe)
+
+    @staticmethod
+    async def _wait(operation: OpenOperation, wait: Wait) -> Step:
+        """Return what comes after the wait, or sooner what follows from what the server told of the task."""
+        step = operation.machine.told()
+        with anyio.move_on_after(wait.seconds):
+            while step is None:
+                operation.told = anyio.Event()
+                await operation.told.wait()
+                step = operation.machine.told()
+        return step or wait.then
 
     async def _send(self, operation: OpenOperation, send: Send, observe: Observe) -> Step:
         """Send one request over the operation's lease and feed the machine what arrives."""
@@ -187,12 +198,17 @@ class OpenOperations:
                 operation.lease = await self.workspace.lease(machine.work.server, operation.id)
                 operation.admit(operation.lease.server)
             machine.dispatching()
-            answer = await operation.lease.connection.request(
-                send.method,
-                send.params,
-                input_schema=send.input_schema,
-                on_progress=_progress(operation, send, observe),
-            )
+            with anyio.CancelScope() as operation.request:
+                answer = await operation.lease.connection.request(
+                    send.method,
+                    send.params,
+                    input_schema=send.input_schema,
+                    on_progress=self._on_progress(operation, send, observe),
+                )
+                step = machine.arrived(answer)
+                operation.watch_task()
+                return step
+            return machine.faulted(AnswerLost("the server told how the task ended meanwhile"))
         except RequestFault as fault:
             return machine.faulted(fault)
         except ServerNotFound:
@@ -200,7 +216,6 @@ class OpenOperations:
             return machine.fail(ServerChanged(machine.work.server))
         except Problem as problem:
             return machine.fail(problem)
-        return machine.arrived(answer)
 
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
@@ -216,10 +231,13 @@ class OpenOperations:
             self._by_interrupt[interrupt.id] = operation
         operation.timer = loop.call_at(due, self._expire, operation)
         operation.hold(self.workspace.in_use())
+        operation.progress = None
         with self.workspace.state.one_change():
             self._show(operation)
             for interrupt in operation.questions.values():
-                self.workspace.state.put("interactions", interrupt.id, _interaction(operation, interrupt))
+                self.workspace.state.put(
+                    "interactions", interrupt.id, interaction_entry(operation, interrupt)
+                )
         _wake(operation)
         return Waiting(operation.id, operation.machine.work.kind, tuple(operation.questions.values()))
 
@@ -283,14 +301,31 @@ class OpenOperations:
             raise TooMany("operations", limit=self._allowance.limit, setting="PLURNK_MAX_OPERATIONS")
 
     def _show(self, operation: OpenOperation) -> None:
+        self.workspace.state.put("operations", operation.id, operation_entry(operation))
+
+    def _show_progress(self, reported: Collection[str]) -> None:
+        with self.workspace.state.one_change():
+            for operation in filter(None, map(self._open.get, reported)):
+                self._show(operation)
+
+    def _on_progress(
+        self, operation: OpenOperation, send: Send, observe: Observe
+    ) -> Callable[[Progress], None] | None:
+        """Return what shows progress to the run and the workspace; a request that has none to show asks for none.
+
+        Requests about a task have none either. MCP ext-tasks, Task Status Notifications.
+        """
         work = operation.machine.work
-        entry: JsonObject = {"server": work.server}
-        if work.tool is not None:
-            entry["tool"] = work.tool
-        entry["state"] = str(
-            OperationState.INPUT_REQUIRED if operation.is_waiting else OperationState.WORKING
-        )
-        self.workspace.state.put("operations", operation.id, entry)
+        tool_call_id = work.tool_call_id
+        if tool_call_id is None or send.method != work.request.method:
+            return None
+
+        def show(progress: Progress) -> None:
+            operation.progress = progress.following(operation.progress)
+            self._live_progress.reported(operation.id)
+            observe(ToolCallProgressed(operation.id, tool_call_id, progress))
+
+        return show
 
     @staticmethod
     def _drop_timer(operation: OpenOperation) -> None:
@@ -321,18 +356,6 @@ def _tell_result(operation: OpenOperation, observe: Observe) -> None:
     tell_result(operation.id, operation.machine.work.tool_call_id, operation.machine.ending, observe)
 
 
-def _progress(operation: OpenOperation, send: Send, observe: Observe) -> Callable[[Progress], None] | None:
-    """Return what passes progress on to the run; a request that nobody shows progress of asks for none.
-
-    Requests about a task have none either. MCP ext-tasks, Task Status Notifications.
-    """
-    work = operation.machine.work
-    tool_call_id = work.tool_call_id
-    if tool_call_id is None or send.method != work.request.method:
-        return None
-    return lambda progress: observe(ToolCallProgressed(operation.id, tool_call_id, progress))
-
-
 def _interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
     return Interrupt(
         id=f"int-{secrets.token_urlsafe(24)}",
@@ -345,23 +368,6 @@ def _interrupt(operation: OpenOperation, question: Question, expires_at: str) ->
         tool_call_id=operation.machine.work.tool_call_id,
         thread_id=operation.thread_id,
     )
-
-
-def _interaction(operation: OpenOperation, interrupt: Interrupt) -> JsonObject:
-    """Return the entry of ``plurnk.interactions`` in the AG-UI state."""
-    work = operation.machine.work
-    entry: JsonObject = {"operation": operation.id}
-    if operation.thread_id is not None:
-        entry["threadId"] = operation.thread_id
-    entry["server"] = work.server
-    if work.tool is not None:
-        entry["tool"] = work.tool
-    return entry | {"message": _short(interrupt.message), "expiresAt": interrupt.expires_at}
-
-
-def _short(message: str) -> str:
-    """Return the beginning of the message: every run of the workspace gets the whole state."""
-    return message if len(message) <= STATE_MESSAGE_MAX else f"{message[: STATE_MESSAGE_MAX - 1]}…"
 
 
 def _wake(operation: OpenOperation) -> None:

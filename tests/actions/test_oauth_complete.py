@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.problems import OAuthNotPending
+from app.core.oauth_problems import OAuthNotPending
 from tests.support.workspace_house import workspace_house
 
 

@@ -8,7 +8,6 @@ import pytest
 from app.agui import events
 from app.agui.events import (
     EVENT_MAX,
-    merged,
     progress_delta,
     progress_snapshot,
     run_started,
@@ -147,11 +146,6 @@ def test_later_progress_is_what_is_new(since: Any, latest: Any, patch: list[tupl
         "activityType": "plurnk.mcp.progress",
         "patch": [{"op": op, "path": f"/{name}", "value": value} for op, name, value in patch],
     }
-
-
-def test_what_a_progress_leaves_out_stays_as_it_was() -> None:
-    assert merged(Progress(0, 3, "a"), Progress(1)) == Progress(1, 3, "a")
-    assert merged(Progress(0, 3, "a"), Progress(1, 4, "b")) == Progress(1, 4, "b")
 
 
 def test_an_event_is_encoded_when_it_is_made() -> None:

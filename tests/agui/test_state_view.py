@@ -111,6 +111,17 @@ async def test_an_own_operation_that_somebody_cancels_is_not_removed_where_it_ne
     assert shown.deltas == []
 
 
+async def test_the_progress_of_the_own_operation_is_not_shown_in_whichever_task_it_is_told() -> None:
+    state = LiveState("w")
+    shown = Shown(state)
+    state.put("operations", "op-1", WORKING)
+    await in_another_task(state.put, "operations", "op-2", WORKING)
+    for operation in ("op-1", "op-2"):
+        await in_another_task(state.put, "operations", operation, {**WORKING, "progress": {"progress": 1}})
+    assert shown.deltas == [[("add", "/plurnk/operations/op-2"), rev()]] * 2
+    assert shown.view.operation == "op-1"
+
+
 async def test_what_a_later_snapshot_shows_is_removed_again() -> None:
     state = LiveState("w")
     shown = Shown(state)

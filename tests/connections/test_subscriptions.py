@@ -16,7 +16,6 @@ from app.connections.subscription_filter import (
     ListChanged,
     OnNews,
     ResourceUpdated,
-    TaskChanged,
 )
 from app.connections.subscriptions import Observer, Watch, WatchTerms
 from app.connections.transport import Transport
@@ -302,25 +301,6 @@ async def test_a_new_filter_that_fails_leaves_the_old_stream_in_its_place() -> N
         assert len(home.listens) == 3
         assert not home.listens[0].is_cancelled
         assert (home.watch.granted, home.open) == (LISTS, 1)
-
-
-async def test_a_task_is_told_to_who_watches_it_until_it_is_forgotten() -> None:
-    async with house() as home:
-        await home.start({})
-        news: list[JsonObject] = []
-        home.watch.watch_task("t1", news.append)
-        listen = await home.has(1)
-        assert listen.asked == Filter(tasks=frozenset({"t1"}))
-        listen.tell(TaskChanged("t1", {"taskId": "t1", "status": "working"}))
-        listen.tell(TaskChanged("t2", {"taskId": "t2"}))
-        assert news == [{"taskId": "t1", "status": "working"}]
-        home.watch.forget_task("t1")
-        home.watch.forget_task("t1")
-        await eventually(lambda: not home.has_task)
-        assert (listen.is_cancelled, home.open, home.watch.is_live) == (True, 0, False)
-        home.watch.watch_task("t3", news.append)
-        await home.has(2)
-        assert home.watch.granted.tasks == {"t3"}
 
 
 # Places

@@ -56,7 +56,6 @@ SAMPLES: list[tuple[Problem, dict[str, object]]] = [
         {"server": "s", "reason": "duplicate-tool", "names": ["a"]},
     ),
     (p.AuthorizationRefused("s", "it says 401", http_status=401), {"server": "s", "httpStatus": 401}),
-    (p.OAuthNotPending("s"), {"server": "s"}),
     (
         p.TooMany("streams", limit=5, setting="PLURNK_MAX_STREAMS"),
         {"limit": 5, "setting": "PLURNK_MAX_STREAMS"},

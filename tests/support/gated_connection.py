@@ -14,7 +14,8 @@ from app.core.catalog import Entry, ServerCatalog
 from app.core.connection_state import ConnectionState
 from app.core.json_value import JsonObject
 from app.core.problem import Problem
-from app.ports import Connection, Target
+from app.core.problems import AuthorizationRefused
+from app.ports import Authorization, AuthorizationAttempt, Connection, Target
 
 
 @dataclass(eq=False)
@@ -60,10 +61,14 @@ class GatedConnection:
         self.state = ConnectionState.READY
         self.problem: Problem | None = None
         self.is_live = False
+        self.authorization: Authorization | None = None
+        self.attempts: list[AuthorizationAttempt] = []
         self.requests: list[GatedRequest] = []
         self.automatic: Callable[[GatedRequest], Answer | RequestFault | None] = lambda _: None
         self.is_retired = False
         self.close_failure: str | None = None
+        self.watched: dict[str, Callable[[JsonObject], None]] = {}
+        """Who hears of which task."""
         self._new: deque[GatedRequest] = deque()
         self._arrived = anyio.Event()
 
@@ -83,6 +88,22 @@ class GatedConnection:
         if (answer := self.automatic(request)) is not None:
             request.answer(answer)
         return await request.outcome()
+
+    def watch_task(self, task_id: str, on_state: Callable[[JsonObject], None]) -> Callable[[], None]:
+        """Note who hears of the task, for the test to tell."""
+        self.watched[task_id] = on_state
+
+        def forget() -> None:
+            self.watched.pop(task_id, None)
+
+        return forget
+
+    async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
+        """Return the next of ``attempts``; refuse where there is none."""
+        del challenge
+        if not self.attempts:
+            raise AuthorizationRefused(self.server, "it has no way to authorize")
+        return self.attempts.pop(0)
 
     async def next_request(self) -> GatedRequest:
         """Return the oldest request that was not returned yet; wait for one."""
