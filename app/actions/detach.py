@@ -5,6 +5,7 @@ from app.core.effective import after_detach
 from app.core.names import parse_server_name
 from app.core.problems import ServerNotFound
 from app.workspaces.change import Change, Write, change_server
+from app.workspaces.workspace import Workspace
 
 
 class NameParams(Params):
@@ -16,7 +17,7 @@ class NameParams(Params):
 async def _run(run: Run, params: NameParams) -> ActionOutcome:
     name, workspace = parse_server_name(params.name), run.workspace
     await workspace.ready()
-    if name not in workspace.effective.servers and not workspace.preparations.cancel(name):
+    if name not in workspace.effective.servers and not _cancelled(workspace, name):
         # An attach that has begun to commit completes; then there is something to detach.
         await workspace.commits_done()
         if name not in workspace.effective.servers:
@@ -24,14 +25,21 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
     if name in workspace.effective.servers:
         change = Change(
             name=name,
+            action=ACTION.kind,
             definition=None,
             source="workspace",
             write=Write(after_detach(name, workspace.effective.defaults)),
             seen_generation=workspace.generation(name),
         )
         await change_server(workspace, change, run.observe)
-        workspace.preparations.cancel(name)
+        _cancelled(workspace, name)
     return Done({"status": 200, "name": name, "detached": True})
+
+
+def _cancelled(workspace: Workspace, name: str) -> bool:
+    """Cancel what is being prepared or waits for a sign-in; return whether there was anything."""
+    was_pending = workspace.pending.drop(name)
+    return workspace.preparations.cancel(name) or was_pending
 
 
 ACTION = Action(

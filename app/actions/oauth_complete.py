@@ -1,11 +1,17 @@
 """``workspace.mcp.oauth.complete``: hand over the callback of a pending authorization. SPEC §oauth.
 
-Nothing authorizes interactively yet, so nothing is ever pending.
+What waited goes on in this run: a change is prepared and committed, an operation has its refused request sent again.
 """
 
+from typing import assert_never
+
 from app.actions.action import Action, ActionOutcome, Params, Run
+from app.actions.attach import answer
+from app.actions.operation_outcome import action_outcome
+from app.core.interrupts import ResumeEntry
 from app.core.names import parse_server_name
-from app.core.oauth_problems import OAuthNotPending
+from app.workspaces.change import complete_change
+from app.workspaces.pending import ParkedChange, ParkedQuestion
 
 
 class OAuthCompleteParams(Params):
@@ -16,9 +22,18 @@ class OAuthCompleteParams(Params):
 
 
 async def _run(run: Run, params: OAuthCompleteParams) -> ActionOutcome:
-    name = parse_server_name(params.name)
+    name, callback_url = parse_server_name(params.name), params.callbackUrl
     await run.workspace.ready()
-    raise OAuthNotPending(name)
+    parked = run.workspace.pending.find(name)
+    match parked:
+        case ParkedChange():
+            return answer(await complete_change(run.workspace, parked, callback_url, run.observe))
+        case ParkedQuestion(interrupt=interrupt):
+            callback = ResumeEntry(interrupt, "resolved", {"callbackUrl": callback_url})
+            board = run.host.boards.of(run.workspace)
+            return action_outcome(await board.resume([callback], observe=run.observe))
+        case _:
+            assert_never(parked)
 
 
 ACTION = Action(

@@ -18,12 +18,13 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
         raise effective.problem.again()
     change = Change(
         name=name,
+        action=ACTION.kind,
         definition=effective.definition,
         source=effective.source,
         write=None,
         seen_generation=workspace.generation(name),
     )
-    return await connected(run, change, status=200)
+    return await connected(run, change)
 
 
 ACTION = Action(

@@ -14,12 +14,13 @@ async def _run(run: Run, params: AttachParams) -> ActionOutcome:
         raise ServerNotFound(definition.name)
     change = Change(
         name=definition.name,
+        action=ACTION.kind,
         definition=definition,
         source="workspace",
         write=written(params.server),
         seen_generation=workspace.generation(definition.name),
     )
-    return await connected(run, change, status=200)
+    return await connected(run, change)
 
 
 ACTION = Action(

@@ -16,12 +16,13 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
         raise ServerNotFound(name)
     change = Change(
         name=name,
+        action=ACTION.kind,
         definition=default,
         source="service",
         write=Write(None),
         seen_generation=workspace.generation(name),
     )
-    return await connected(run, change, status=200)
+    return await connected(run, change)
 
 
 ACTION = Action(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry
+from app.core.oauth_problems import OAuthCallbackInvalid
 from app.core.operation_problems import AnswerInvalid, ResumeIncomplete
 from app.core.problem import Problem
 from app.operations.board import Board
@@ -32,4 +33,5 @@ def resumed_kind(board: Board, entries: Sequence[ResumeEntry]) -> str:
 
 def is_unconsumed(problem: Problem) -> bool:
     """Return whether a resume that ended so left every interrupt as open as it was. SPEC §problems."""
-    return isinstance(problem, ResumeIncomplete | AnswerInvalid)
+    is_asked_again = isinstance(problem, OAuthCallbackInvalid) and not problem.is_over
+    return is_asked_again or isinstance(problem, ResumeIncomplete | AnswerInvalid)

@@ -8,7 +8,7 @@ import asyncio
 
 from app.agui.events import state_delta, state_snapshot
 from app.core.json_value import JsonObject
-from app.core.operation import OperationState
+from app.core.operation_state import OperationState
 from app.workspaces.live_state import Delta, LiveState
 
 _OPERATIONS = "/plurnk/operations/"

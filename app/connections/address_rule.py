@@ -7,12 +7,16 @@ Patterns of ``PLURNK_HTTP_HOSTS`` are host names (``api.example.com``, ``*.examp
 networks (``10.0.0.0/8``, ``fd00::/8``). Link-local and cloud metadata addresses are refused under every
 setting unless an address or network pattern lists them: a name pattern does not, or whoever owns the name
 could point it there.
+
+A URL that a *server* names is judged by ``allows_named``: it leads to nothing more private than the definition's own
+URL does.
 """
 
 import ipaddress
 import re
 import socket
 from collections.abc import Sequence
+from enum import IntEnum
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
@@ -40,6 +44,27 @@ _IPV4_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 _LEGACY_NUMBER: Final = re.compile(
     r"(0[xX][0-9a-fA-F]*|[0-9]+)(\.(0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\.?", re.ASCII
 )
+
+
+class Reach(IntEnum):
+    """How private an address is, the most public first."""
+
+    PUBLIC = 0
+    PRIVATE = 1
+    """Everything that is neither of the others, link-local and cloud metadata addresses included."""
+    LOOPBACK = 2
+    """This machine, the unspecified addresses included, which lead there."""
+
+
+def reach_of(address: str) -> Reach:
+    """Return how private an address is, as the socket gets it; of what is no address nothing public is assumed."""
+    try:
+        found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
+    except ValueError:
+        return Reach.LOOPBACK
+    if found.is_loopback or found.is_unspecified:
+        return Reach.LOOPBACK
+    return Reach.PUBLIC if _is_public(found) and found not in METADATA else Reach.PRIVATE
 
 
 class AddressNotAllowedError(OSError):
@@ -77,6 +102,17 @@ class AddressRule:
             return _is_public(found)
         return self.lists(host)
 
+    def allows_named(self, address: str, reach: Reach) -> bool:
+        """Return whether a URL that a server named may lead to this address, where its own is that private."""
+        try:
+            found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
+        except ValueError:
+            return False
+        if found.is_link_local or found in METADATA:
+            is_listed = any(found in network for network in self._networks)
+            return is_listed and reach >= Reach.PRIVATE
+        return reach_of(address) <= reach
+
     @property
     def is_restricted(self) -> bool:
         """Whether the operator restricts more than link-local and metadata addresses."""
@@ -88,16 +124,28 @@ class AddressRule:
         Forms that only some resolvers read as addresses (``2130706433``, ``0x7f.1``, ``127.1``) never pass.
         """
         bare = host.strip("[]")
-        try:
-            ipaddress.ip_address(bare.partition("%")[0])
-        except ValueError:
-            return not _LEGACY_NUMBER.fullmatch(bare)
-        return self.allows(bare, bare)
+        if is_address(bare):
+            return self.allows(bare, bare)
+        return not is_legacy_number(bare)
 
     def lists(self, host: str) -> bool:
         """Return whether a name pattern matches the host."""
         name = _canonical_name(host)
         return any(fnmatchcase(name, pattern) for pattern in self._names)
+
+
+def is_address(host: str) -> bool:
+    """Return whether a URL host, without brackets, is an address and no name."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def is_legacy_number(host: str) -> bool:
+    """Return whether only some resolvers read the host as an address: ``2130706433``, ``0x7f.1``, ``127.1``."""
+    return not is_address(host) and _LEGACY_NUMBER.fullmatch(host) is not None
 
 
 class JudgedResolver(AbstractResolver):

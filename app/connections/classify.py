@@ -93,6 +93,8 @@ def discovered(answer: Answer, peer: Peer) -> Verdict:
 
 def refused(answer: RemoteError | HttpRefusal, peer: Peer) -> Problem | None:
     """Return the Problem that an error answer is whatever was asked, or None where that decides."""
+    if isinstance(answer, HttpRefusal) and answer.problem is not None:
+        return answer.problem.again()
     status = answer.status if isinstance(answer, HttpRefusal) else answer.http_status
     if status is not None and (300 <= status < 400 or status in {408, 429} or status >= 500):
         return peer.unavailable(Lost(f"it answered with HTTP status {status}"), http_status=status)

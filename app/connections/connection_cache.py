@@ -1,7 +1,8 @@
 """What one connection keeps of its server's answers, and what it may have of others'. SPEC §watch.
 
 Keys are digests under a key of this process: of the URL and the expanded static headers for what is public, of the
-workspace and the server's name as well for what is private. No expanded value is in them.
+workspace, the server's name and what was granted as well for what is private. No expanded value and no token is in
+them.
 
 Nothing of a child is kept but what its own connection read, and no longer than the child lives.
 """
@@ -31,6 +32,8 @@ RESOURCES_MAX: Final = 256
 """URIs that one connection remembers to have read."""
 
 Ask: TypeAlias = Callable[[], Awaitable[Answer]]
+Grant: TypeAlias = Callable[[], str]
+"""Names who is authorized now; another name after every sign-in, the same one after a refresh. SPEC §oauth."""
 
 
 class Caches:
@@ -51,18 +54,31 @@ class Caches:
         self._children = count()
 
     def of_http(
-        self, url: str, headers: Mapping[str, str], *, workspace: str, server: str, is_explicit: bool
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        workspace: str,
+        server: str,
+        is_explicit: bool,
+        grant: Grant | None = None,
     ) -> "ConnectionCache":
-        """Return what a connection over HTTP keeps; ``headers`` are expanded and complete, a bearer token included."""
+        """Return what a connection over HTTP keeps.
+
+        ``headers`` are expanded and complete, a bearer token included; what OAuth adds is ``grant``'s.
+        """
         named = [[name.lower(), headers[name]] for name in sorted(headers, key=str.lower)]
         shared = self._digest(["http", url, named])
-        own = self._digest([shared.hex(), workspace, server])
+
+        def own() -> bytes:
+            return self._digest([shared.hex(), workspace, server, grant() if grant is not None else ""])
+
         return ConnectionCache(self, own=own, shared=shared, is_explicit=is_explicit, is_child=False)
 
     def of_child(self) -> "ConnectionCache":
         """Return what a connection to a child keeps, which nobody shares."""
         digest = self._digest(["child", next(self._children)])
-        return ConnectionCache(self, own=digest, shared=digest, is_explicit=False, is_child=True)
+        return ConnectionCache(self, own=lambda: digest, shared=digest, is_explicit=False, is_child=True)
 
     def _digest(self, parts: list[object]) -> bytes:
         return blake2b(json.dumps(parts).encode("ascii"), digest_size=32, key=self._secret).digest()
@@ -72,8 +88,9 @@ class ConnectionCache:
     """One connection's part of the caches. Implements ``prepare.Lists``."""
 
     def __init__(
-        self, caches: Caches, *, own: bytes, shared: bytes, is_explicit: bool, is_child: bool
+        self, caches: Caches, *, own: Callable[[], bytes], shared: bytes, is_explicit: bool, is_child: bool
     ) -> None:
+        """Take the digest of the asker, which changes with what was granted, and that of all who share."""
         self._caches = caches
         self._own = own
         self._shared = shared
@@ -86,7 +103,7 @@ class ConnectionCache:
     def begin(self) -> None:
         """Note that a transport is about to be opened: a new child, or a person who wants everything afresh."""
         if self._is_child or self._is_afresh:
-            self._caches.reads.forget(self._own, self._shared)
+            self._caches.reads.forget(self._own(), self._shared)
 
     def settle(self) -> None:
         """Note that the connection is READY: what follows may be served from what is kept."""
@@ -95,7 +112,7 @@ class ConnectionCache:
     def close(self) -> None:
         """Forget what nobody can ask for again."""
         if self._is_child:
-            self._caches.reads.forget(self._own)
+            self._caches.reads.forget(self._own())
 
     async def listed(self, method: str, drain: Drain) -> Listed:
         """Return the list that the method gives; see ``ListFlights.listed``.
@@ -154,7 +171,7 @@ class ConnectionCache:
             self._caches.reads.invalidate(self._places(changed))
 
     def _places(self, name: str) -> Places:
-        return Places(self._own, self._shared, name)
+        return Places(self._own(), self._shared, name)
 
     def _remember(self, uri: str) -> None:
         is_news = uri not in self._read

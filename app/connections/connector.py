@@ -6,6 +6,7 @@ has the server prepared, and owns what connections share.
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 import anyio
@@ -17,6 +18,8 @@ from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.http_pool import HttpPool
 from app.connections.judging import Judge
+from app.connections.oauth.authorizations import Authorizations, capabilities_with
+from app.connections.oauth.connection_authorization import ConnectionAuthorization
 from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
@@ -26,12 +29,12 @@ from app.connections.stdio_policy import require_startable
 from app.connections.streamable_http import StreamableHttpTransport, Trace
 from app.connections.subscriptions import WatchTerms
 from app.connections.transport import OnLost, OpenTransport, Transport
-from app.core.definitions import Bearer, HttpDefinition, StdioDefinition
+from app.core.definitions import StdioDefinition
 from app.core.json_value import JsonObject
 from app.core.masking import Mask
 from app.core.problems import AddressRefused, AuthorizationRefused, DefinitionInvalid, TooMany
 from app.core.references import HttpExpanded, StdioExpanded, expand_definition, unrestricted
-from app.ports import Connection, Target
+from app.ports import AuthorizationDemanded, Connection, Target
 from app.settings import Settings
 
 CAPABILITIES: Final[JsonObject] = {
@@ -39,6 +42,15 @@ CAPABILITIES: Final[JsonObject] = {
     "extensions": {"io.modelcontextprotocol/tasks": {}},
 }
 """The client capabilities that every request declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """What one connection is made of."""
+
+    transport: OpenTransport
+    cache: ConnectionCache
+    authorization: ConnectionAuthorization | None = None
 
 
 class Connector:
@@ -64,6 +76,7 @@ class Connector:
         self._environment = environment
         self._mask = mask
         self._pool = HttpPool(settings)
+        self._authorizations = Authorizations(settings, mask)
         self._reaper = reaper or Reaper()
         self._caches = caches or Caches(patience=settings.connect_timeout_ms / 2000)
         self._trace = trace
@@ -86,22 +99,47 @@ class Connector:
 
         Raises:
             Problem: it cannot be made; everything it had opened is closed.
+            AuthorizationDemanded: a person has to sign in first.
         """
         async with self._place(is_explicit=target.is_explicit):
             definition = target.definition
             peer = Peer(definition.name, definition.transport)
-            opener, cache = await self._opener(target)
+            opening = await self._opening(target, group)
+            began = anyio.current_time()
             connection = ServerConnection(
                 peer,
-                opener,
+                opening.transport,
                 self._terms,
                 group=group,
                 on_change=on_change,
                 enabled=definition.tools,
-                cache=cache,
+                cache=opening.cache,
+                authorization=opening.authorization,
             )
-            await connection.prepare()
+            try:
+                await connection.prepare()
+            except AuthorizationRefused:
+                if opening.authorization is None or opening.authorization.demand is None:
+                    raise
+                spent = anyio.current_time() - began
+                raise await self._demanded(target, opening.authorization, spent) from None
             return connection
+
+    async def _demanded(
+        self, target: Target, authorization: ConnectionAuthorization, spent: float
+    ) -> AuthorizationDemanded:
+        """Return that a person has to sign in; the attempt is begun, in what is left of the time, where one asked.
+
+        Raises:
+            Problem: none can be begun.
+        """
+        server, demand = target.definition.name, authorization.demand
+        if not target.is_explicit or demand is None:
+            return AuthorizationDemanded(server, None)
+        left_ms = max(0, self._settings.connect_timeout_ms - round(spent * 1000))
+        return AuthorizationDemanded(
+            server, await authorization.begin_first(demand.bearer_challenge, timeout_ms=left_ms)
+        )
 
     async def close(self) -> None:
         """Close the HTTP pool and the reaper."""
@@ -132,23 +170,20 @@ class Connector:
         finally:
             self._places.release()
 
-    async def _opener(self, target: Target) -> tuple[OpenTransport, ConnectionCache]:
-        """Return what opens the definition's transport, with every reference expanded, and what it may keep.
+    async def _opening(self, target: Target, group: TaskGroup) -> _Opening:
+        """Return what the definition's connection is made of, with every reference expanded.
 
         Raises:
             Problem: reference-*, *-refused, definition-invalid.
         """
-        definition = target.definition
-        if isinstance(definition, HttpDefinition):
-            _require_supported_authorization(definition)
         may_reference = unrestricted if target.source == "service" else self._settings.may_reference
-        expanded = expand_definition(definition, self._environment, may_reference)
+        expanded = expand_definition(target.definition, self._environment, may_reference)
         self._mask.add(expanded.secrets)
         match expanded:
             case StdioExpanded():
-                return self._stdio_opener(target, expanded), self._caches.of_child()
+                return _Opening(self._stdio_opener(target, expanded), self._caches.of_child())
             case HttpExpanded():
-                return await self._http_opener(target, expanded)
+                return await self._http_opening(target, expanded, group)
             case _:
                 assert_never(expanded)
 
@@ -169,9 +204,7 @@ class Connector:
             trace=self._trace,
         )
 
-    async def _http_opener(
-        self, target: Target, expanded: HttpExpanded
-    ) -> tuple[OpenTransport, ConnectionCache]:
+    async def _http_opening(self, target: Target, expanded: HttpExpanded, group: TaskGroup) -> _Opening:
         server = target.definition.name
         try:
             url = URL(expanded.url)
@@ -186,6 +219,7 @@ class Connector:
         headers = dict(expanded.headers)
         if expanded.bearer is not None:
             headers["Authorization"] = f"Bearer {expanded.bearer}"
+        authorization = self._authorizations.of(target, url, expanded.client_secret, group)
 
         async def open_http(on_lost: OnLost) -> Transport:  # noqa: ARG001 a POST has nothing to lose
             return StreamableHttpTransport(
@@ -193,8 +227,9 @@ class Connector:
                 url,
                 headers,
                 message_max=self._settings.max_message,
-                capabilities=CAPABILITIES,
+                capabilities=capabilities_with(CAPABILITIES, authorization),
                 trace=self._trace,
+                authorize=authorization.request if authorization is not None else None,
             )
 
         cache = self._caches.of_http(
@@ -203,26 +238,12 @@ class Connector:
             workspace=target.workspace,
             server=server,
             is_explicit=target.is_explicit,
+            grant=authorization.grant if authorization is not None else None,
         )
-        return open_http, cache
+        return _Opening(open_http, cache, authorization)
 
 
 def _watch_terms(listens_max: int, backoff: Backoff | None) -> WatchTerms:
     """Return the terms that every connection shares, the daemon's places for listen streams among them."""
     places = anyio.Semaphore(listens_max, max_value=listens_max)
     return WatchTerms(places) if backoff is None else WatchTerms(places, backoff)
-
-
-def _require_supported_authorization(definition: HttpDefinition) -> None:
-    """Return where the definition's authorization can be given by this version.
-
-    Raises:
-        AuthorizationRefused: it cannot.
-    """
-    if definition.authorization is None or isinstance(definition.authorization, Bearer):
-        return
-    kind = definition.authorization.type
-    raise AuthorizationRefused(
-        definition.name,
-        f"this daemon does not support '{kind}' authorization yet; use a bearer token or a header",
-    )

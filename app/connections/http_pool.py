@@ -40,9 +40,14 @@ class HttpPool:
         """
         self._rule = AddressRule(settings.http_hosts)
         self._proxy = settings.http_proxy
-        self._tls = _tls_context(settings.ca_file)
+        self._tls = tls_context(settings.ca_file)
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
+
+    @property
+    def is_proxied(self) -> bool:
+        """Whether a proxy stands between us and every server."""
+        return self._proxy is not None
 
     def session(self) -> aiohttp.ClientSession:
         """Return the session, opened on the first call in the running loop.
@@ -106,7 +111,7 @@ def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> soc
     return opened
 
 
-def _tls_context(ca_file: str | None) -> ssl.SSLContext:
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """Return a verifying context with the system's roots and those of the file."""
     context = ssl.create_default_context()
     if ca_file is not None:

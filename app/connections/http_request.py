@@ -36,6 +36,12 @@ class RequestBody(aiohttp.Payload):
         """Whether a byte of the request may have left."""
         return self._transport is not None
 
+    @property
+    def peer(self) -> str | None:
+        """The address that the request was written to."""
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return str(name[0]) if isinstance(name, tuple) else None
+
     @override
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return the body as text."""

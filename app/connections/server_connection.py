@@ -14,25 +14,25 @@ from functools import partial
 from typing import TypeAlias
 
 import anyio
-import orjson
 import structlog
 from anyio.abc import TaskGroup
 
-from app.connections.classify import HEADER_MISMATCH, Peer
+from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
+from app.connections.header_mismatch import changed_schema, is_header_mismatch
 from app.connections.judging import Judge
-from app.connections.prepare import DISCOVER, CatalogLimits, Preparation
+from app.connections.oauth.connection_authorization import ConnectionAuthorization
+from app.connections.prepare import DISCOVER, LISTS, CatalogLimits, Preparation
 from app.connections.recovery import Attempts, Backoff
 from app.connections.refreshes import Pace, Refreshes
 from app.connections.subscription_filter import Filter
 from app.connections.subscriptions import Observer, OnTask, Watch, WatchTerms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
-from app.core.answers import Answer, RemoteError, RequestNotSent
+from app.core.answers import Answer, HttpRefusal, RequestNotSent
 from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionEvent, ConnectionState, advance
 from app.core.json_value import JsonObject
-from app.core.param_headers import AnnotationInvalid
-from app.core.param_headers import headers as param_headers
+from app.core.oauth_problems import sign_in_required
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused, Internal
 from app.ports import Authorization, AuthorizationAttempt
@@ -72,6 +72,7 @@ class ServerConnection:
         on_change: Callable[["ServerConnection"], None],
         enabled: Collection[str] | None = None,
         cache: ConnectionCache | None = None,
+        authorization: ConnectionAuthorization | None = None,
     ) -> None:
         """Note what ``prepare`` will need; nothing is opened yet."""
         self._peer = peer
@@ -82,6 +83,9 @@ class ServerConnection:
         self._enabled = enabled
         self.cache = cache or Caches().of_child()
         """What is kept of its answers; who hears of a change says so there."""
+        self._authorization = authorization
+        if authorization is not None:
+            authorization.on_demand, authorization.on_granted = self._demand, self._take_grant
         self._state = ConnectionState.PREPARING
         self._problem: Problem | None = None
         self._transport: Transport | None = None
@@ -136,17 +140,20 @@ class ServerConnection:
 
     @property
     def authorization(self) -> Authorization | None:
-        """What it shows its server besides the definition's own headers."""
-        return None
+        """What it shows its server besides the definition's own headers; None where that never changes."""
+        return self._authorization.authorization if self._authorization is not None else None
 
     async def begin_authorization(self, challenge: str | None) -> AuthorizationAttempt:
         """Begin a sign-in; see ``ports.Connection.begin_authorization``.
 
         Raises:
-            AuthorizationRefused: the definition has no way to authorize.
+            AuthorizationRefused: the definition has no way to authorize, or nobody can give what is demanded.
+            OAuthMetadataInvalid: the server or its authorization server describes itself in no way that can be used.
+            ServerUnavailable: one of them gives no answer in time.
         """
-        del challenge
-        raise AuthorizationRefused(self.server, "its definition has no way to authorize")
+        if self._authorization is None:
+            raise AuthorizationRefused(self.server, "its definition has no way to authorize")
+        return await self._authorization.begin(challenge, timeout_ms=self._terms.connect_timeout_ms)
 
     async def prepare(self) -> None:
         """Be READY on return. A failed or cancelled call has closed what it opened.
@@ -185,11 +192,14 @@ class ServerConnection:
                 params, partial(transport.request, method, params, on_progress=on_progress)
             )
         answer = await transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
-        if isinstance(answer, RemoteError) and answer.code == HEADER_MISMATCH and input_schema is not None:
-            current = await self._changed_schema(transport, params, input_schema)
-            if current is not None:
-                return await transport.request(method, params, input_schema=current, on_progress=on_progress)
-        return answer
+        if not is_header_mismatch(answer) or input_schema is None:
+            return answer
+        listing = Preparation(transport, self._peer, self._terms.limits)
+        current = await changed_schema(listing, params, input_schema)
+        if current is None:
+            return answer
+        self.cache.invalidate("tools")
+        return await transport.request(method, params, input_schema=current, on_progress=on_progress)
 
     def watch_task(self, task_id: str, on_state: OnTask) -> Callable[[], None]:
         """Tell ``on_state`` what the server tells of this task; see ``ports.Connection.watch_task``."""
@@ -237,12 +247,7 @@ class ServerConnection:
     def _preparation(self, transport: Transport) -> Preparation:
         terms = self._terms
         return Preparation(
-            transport,
-            self._peer,
-            terms.limits,
-            judge=terms.judge,
-            enabled=self._enabled,
-            lists=self.cache,
+            transport, self._peer, terms.limits, judge=terms.judge, enabled=self._enabled, lists=self.cache
         )
 
     def _silent(self, awaits: str, timeout_ms: int) -> Problem:
@@ -255,35 +260,12 @@ class ServerConnection:
         lost = self._transport.account(reason) if self._transport is not None else Lost(reason)
         return self._peer.unavailable(lost)
 
-    async def _changed_schema(
-        self, transport: Transport, params: JsonObject, input_schema: bytes
-    ) -> bytes | None:
-        """Return the tool's input schema as it is listed now where it mirrors other headers, else None.
-
-        MCP 2026-07-28 basic/transports/streamable-http, Client Behavior. A list that fails changes nothing:
-        the error that was answered stands.
-        """
-        try:
-            tools = (await Preparation(transport, self._peer, self._terms.limits).drain("tools/list")).entries
-        except Problem:
-            return None
-        arguments = params.get("arguments")
-        listed = next((tool.raw for tool in tools if tool.name == params.get("name")), None)
-        if listed is None or not isinstance(arguments, dict):
-            return None
-        current = orjson.dumps(orjson.loads(listed)["inputSchema"])
-        try:
-            is_changed = param_headers(current, arguments) != param_headers(input_schema, arguments)
-        except AnnotationInvalid:
-            return None
-        if is_changed:
-            self.cache.invalidate("tools")
-        return current if is_changed else None
-
     def _be_ready(self) -> None:
         self._advance(ConnectionEvent.PREPARED)
         self._problem = None
         self.cache.settle()
+        if self._authorization is not None:
+            self._authorization.settle()
         self._ready_at = time.monotonic()
         self._refreshes.start(self._group)
 
@@ -320,6 +302,34 @@ class ServerConnection:
     def _tell_live(self) -> None:
         if self._state is ConnectionState.READY:
             self._on_change(self)
+
+    def _demand(self, refusal: HttpRefusal) -> None:
+        """Take note, without awaiting, that only a person can have the server serve again.
+
+        A refusal for want of scope is the one request's matter: the others go on.
+        """
+        if self._state is ConnectionState.READY and refusal.status == 401:
+            self._advance(ConnectionEvent.AUTHORIZATION_DEMANDED)
+            self.watch.stop()
+            self._refreshes.stop()
+            self._problem = sign_in_required(self.server)
+            self._on_change(self)
+
+    def _take_grant(self) -> None:
+        """Serve on, without awaiting, with what a person has just granted; what others may see is listed again."""
+        if self._state is ConnectionState.AUTHORIZATION_REQUIRED:
+            self._advance(ConnectionEvent.CALLBACK_ACCEPTED)
+            self._be_ready()
+            self._group.start_soon(self._watch_again)
+            self._on_change(self)
+        if self._state is ConnectionState.READY:
+            self._refreshes.ask(frozenset(LISTS))
+
+    async def _watch_again(self) -> None:
+        """Watch and list again once what was stopped for want of a grant is over."""
+        await self.watch.stopped()
+        if self._transport is not None and self._state is ConnectionState.READY:
+            await self.watch.start(self._transport, self.catalog.capabilities, self._group)
 
     def _lose(self, lost: Lost) -> None:
         """Take note, without awaiting, that the transport ended by itself; where READY, start to recover."""

@@ -3,13 +3,15 @@
 MCP 2026-07-28 basic/transports/streamable-http. The transport owns no task and no socket: between requests
 there is nothing of it but its headers. Closing the response, which cancelling the caller does, cancels.
 
-A request is never sent twice. A pooled connection that the server has closed before a byte was written to it
-is no exception: nothing was sent, so the next connection is taken.
+A request that a server may have executed is never sent twice. Two are none: of a pooled connection that was closed
+before a byte was written nothing was sent, so the next one is taken; of a refusal (401, 403) nothing was executed, so
+the request goes again, as a new one, where its authorization has something better to show. SPEC §oauth.
 """
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Final, TypeAlias
 
@@ -38,7 +40,7 @@ from app.connections.listen_gate import ListenGate
 from app.connections.progress import ProgressGate
 from app.connections.sse import EventStream
 from app.connections.subscription_filter import Filter, OnNews
-from app.connections.transport import Diagnostics, Lost, OnProgress
+from app.connections.transport import Diagnostics, Lost, OnProgress, RequestAuthorization
 from app.core.answers import (
     Answer,
     AnswerLost,
@@ -63,6 +65,8 @@ STREAM_TURN: Final = 16 * 1024
 
 Trace: TypeAlias = Callable[[], Mapping[str, str]]
 """Gives the W3C trace context of the running operation."""
+Authorize: TypeAlias = Callable[[], RequestAuthorization]
+"""Gives each request its authorization."""
 
 _CLOSED: Final = "the connection was closed"
 
@@ -77,6 +81,8 @@ class _Exchange:
     gate: ProgressGate | ListenGate
     is_begun: bool = False
     """Whether a byte of it may have reached the peer."""
+    peer: str | None = None
+    """The address it was sent to; None behind a proxy."""
 
 
 class StreamableHttpTransport:
@@ -91,13 +97,18 @@ class StreamableHttpTransport:
         message_max: int,
         capabilities: JsonObject | None = None,
         trace: Trace | None = None,
+        authorize: Authorize | None = None,
     ) -> None:
-        """Take the expanded headers of the definition, a bearer token's ``Authorization`` among them."""
+        """Take the expanded headers of the definition, a bearer token's ``Authorization`` among them.
+
+        ``authorize`` gives what changes in the life of the connection.
+        """
         self._pool = pool
         self._url = url
         self._message_max = message_max
         self._capabilities: JsonObject = capabilities or {}
         self._trace = trace
+        self._authorize = authorize
         self._headers = CIMultiDict({"User-Agent": user_agent(), "Accept-Encoding": "gzip, deflate"})
         self._headers.update(headers)
         self._headers.update(
@@ -135,13 +146,8 @@ class StreamableHttpTransport:
         Raises:
             RequestFault: no answer, by kind.
         """
-        request_id = next(self._ids)
-        gate = ProgressGate(request_id, on_progress, self._diagnostics)
-        token = request_id if on_progress else None
         return await self._settled_exchange(
-            self._new_exchange(
-                request_id, method, params, gate, progress_token=token, input_schema=input_schema
-            )
+            partial(self._call, method, params, input_schema=input_schema, on_progress=on_progress)
         )
 
     async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
@@ -150,21 +156,32 @@ class StreamableHttpTransport:
         Raises:
             RequestFault: it was lost, was never sent, or the server cancelled it.
         """
-        request_id = next(self._ids)
-        gate = ListenGate(request_id, asked, on_news, self._diagnostics)
-        params: JsonObject = {"notifications": asked.document()}
-        return await self._settled_exchange(self._new_exchange(request_id, LISTEN, params, gate))
+        return await self._settled_exchange(partial(self._subscription, asked, on_news))
 
     def begin_close(self) -> None:
         """Send nothing from now on; a stream is ended by closing it, of which nothing is sent."""
         self._is_closed = True
 
-    async def _settled_exchange(self, exchange: _Exchange) -> Answer:
+    async def _settled_exchange(self, new_exchange: Callable[[], _Exchange]) -> Answer:
         """Return the peer's answer, or how the request ended without one."""
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
+        exchange = new_exchange()
         with self._counted() as scope:
-            return await self._exchange(exchange)
+            if self._authorize is None:
+                return await self._exchange(exchange)
+            authorization = self._authorize()
+            while True:
+                if (header := await authorization.header()) is not None:
+                    exchange.headers["Authorization"] = header
+                answer = await self._exchange(exchange)
+                exchange.is_begun = not (isinstance(answer, HttpRefusal) and answer.status in {401, 403})
+                standing = await authorization.judged(answer, exchange.peer)
+                if standing is not None:
+                    return standing
+                exchange = new_exchange()
+                if self._is_closed:
+                    raise RequestNotSent(_CLOSED)
         assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
         raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
 
@@ -190,6 +207,27 @@ class StreamableHttpTransport:
             if self._is_closed and not self._in_flight:
                 self._settled.set()
 
+    def _call(
+        self, method: str, params: JsonObject, *, input_schema: bytes | None, on_progress: OnProgress | None
+    ) -> _Exchange:
+        """Return the bytes and headers of a request that is not sent yet; its id is its progress token too."""
+        request_id = next(self._ids)
+        gate = ProgressGate(request_id, on_progress, self._diagnostics)
+        return self._new_exchange(
+            request_id,
+            method,
+            params,
+            gate,
+            is_progress_wanted=on_progress is not None,
+            input_schema=input_schema,
+        )
+
+    def _subscription(self, asked: Filter, on_news: OnNews) -> _Exchange:
+        """Return the bytes and headers of a listen stream that is not asked for yet."""
+        request_id = next(self._ids)
+        gate = ListenGate(request_id, asked, on_news, self._diagnostics)
+        return self._new_exchange(request_id, LISTEN, {"notifications": asked.document()}, gate)
+
     def _new_exchange(
         self,
         request_id: int,
@@ -197,16 +235,15 @@ class StreamableHttpTransport:
         params: JsonObject,
         gate: ProgressGate | ListenGate,
         *,
-        progress_token: int | None = None,
+        is_progress_wanted: bool = False,
         input_schema: bytes | None = None,
     ) -> _Exchange:
-        """Return the request's bytes and headers; its id is its progress token too."""
         data = wire.encode_request(
             request_id,
             method,
             params,
             capabilities=self._capabilities,
-            progress_token=progress_token,
+            progress_token=request_id if is_progress_wanted else None,
             trace=self._trace() if self._trace else None,
         )
         headers = self._headers.copy()
@@ -255,6 +292,7 @@ class StreamableHttpTransport:
                 raise
             else:
                 exchange.is_begun = True
+                exchange.peer = None if self._pool.is_proxied else body.peer
                 return response, body
         raise RequestNotSent("the server closes every connection at once")
 

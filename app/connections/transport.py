@@ -60,6 +60,22 @@ class AddressNotSent(RequestNotSent):
 OnLost: TypeAlias = Callable[[Lost], None]
 
 
+class RequestAuthorization(Protocol):
+    """What one request shows its server besides the definition's own headers. Use it for one request."""
+
+    async def header(self) -> str | None:
+        """Return the value of ``Authorization`` to send it with, None for none; waits only where that is renewed."""
+        ...
+
+    async def judged(self, answer: Answer, peer: str | None) -> Answer | None:
+        """Return the answer that stands; None where the request, which was refused, is to be sent again.
+
+        Nothing was executed of what is refused with 401 or 403. It ends: no server is asked for ever. ``peer`` is the
+        address that answered, where that is known.
+        """
+        ...
+
+
 class Transport(Protocol):
     """One open way to one server."""
 

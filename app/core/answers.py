@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.core.json_value import Json, JsonObject
+from app.core.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class HttpRefusal:
     status: int
     bearer_challenge: str | None = None
     """The value of ``WWW-Authenticate`` where it has a Bearer challenge."""
+    problem: Problem | None = None
+    """Why what it demands could not be had, where that is known: nobody need be asked to sign in then."""
 
 
 Answer: TypeAlias = Result | RemoteError | HttpRefusal

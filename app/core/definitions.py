@@ -102,6 +102,10 @@ class ClientCredentials(Closed):
     issuer: str | None = None
 
 
+InteractiveOAuth: TypeAlias = OAuthMetadataDocument | OAuthPreRegistered | OAuthDynamic
+"""The authorizations that a person gives."""
+
+
 def _authorization_arm(value: object) -> str | None:
     """Choose the arm of the authorization union from its members, or none of them."""
     if isinstance(value, Closed):

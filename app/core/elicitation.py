@@ -6,7 +6,6 @@ one request that cannot be put fails the whole set. ``requestState`` is carried,
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -14,6 +13,7 @@ from app.core.interrupts import Question, ResumeEntry
 from app.core.json_value import Json, JsonObject
 from app.core.operation_problems import InputUnsupported, ToolResultInvalid
 from app.core.schemas import SchemaInvalid, require_usable
+from app.core.web_host import shown_host, web_host
 
 ELICIT = "elicitation/create"
 REQUESTS_MAX = 64
@@ -122,34 +122,13 @@ def _form(params: JsonObject, about: JsonObject) -> Question:
 
 def _url(params: JsonObject, about: JsonObject) -> Question:
     url = params.get("url")
-    host = _host(url) if isinstance(url, str) else None
+    host = web_host(url) if isinstance(url, str) else None
     if host is None:
         raise InputUnsupported(str(about["server"]), "an elicitation URL that is not http or https")
     metadata: JsonObject = {**about, "method": ELICIT, "mode": "url", "url": url, "host": host}
-    return Question("input_required", f"{_lead(about, host)}: {params['message']}", _CONSENT, metadata)
-
-
-def _lead(about: JsonObject, host: str) -> str:
-    """Return who wants a page opened and where, in words that the server's own message cannot replace."""
-    doubt = " (a name in punycode, which can look like another)" if "xn--" in host else ""
-    return f"Server '{about['server']}' asks you to open a page at {host}{doubt}"
-
-
-def _host(url: str) -> str | None:
-    """Return the host of an http(s) URL as a person can judge it, in ASCII, or None where nobody can.
-
-    User information would show another host first; control characters, blanks and what only a browser reads
-    as a part of the name would hide one.
-    """
-    if not url.isprintable() or " " in url or "\\" in url:
-        return None
-    try:
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and parts.username is None and parts.port != 0
-        host = (parts.hostname or "").encode("idna").decode("ascii")
-    except ValueError:
-        return None
-    return host if is_web and host and "%" not in host else None
+    # Who wants a page opened and where stands first: the server's own message cannot replace it.
+    lead = f"Server '{about['server']}' asks you to open a page at {shown_host(host)}"
+    return Question("input_required", f"{lead}: {params['message']}", _CONSENT, metadata)
 
 
 def _response(request: InputRequest, entry: ResumeEntry) -> JsonObject:

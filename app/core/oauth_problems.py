@@ -4,6 +4,14 @@ Reasons are our own sentences: nothing that an authorization server wrote is in 
 """
 
 from app.core.problem import Problem
+from app.core.problems import AuthorizationRefused
+
+
+def sign_in_required(server: str) -> AuthorizationRefused:
+    """Return the Problem of a server that is ``authorization-required``."""
+    return AuthorizationRefused(
+        server, "a person has to sign in first; start that with workspace.mcp.reconnect"
+    )
 
 
 class OAuthNotPending(Problem):
@@ -31,6 +39,8 @@ class OAuthCallbackInvalid(Problem):
             else "The authorization is still pending: hand over the whole URL that the browser was sent back to"
         )
         super().__init__(f"The callback for server '{server}' was refused: {reason}. {then}.", server=server)
+        self.is_over = is_over
+        """Whether the attempt was used up; else the question is as open as before."""
 
 
 class OAuthTargetConflict(Problem):

@@ -1,14 +1,11 @@
 """Operation: what one tool call, read or completion does next, whatever arrives. Sans-IO. SPEC §calls.
 
-States and their only ways are a table, after h11's; the words are those of MCP Tasks. A driver performs the
-returned step and feeds back what arrived. Not here: leases, timers, interrupts' ids and who may answer
-(``operations``).
+A driver performs the returned step and feeds back what arrived. Not here: its states (``operation_state``);
+leases, timers, interrupts' ids and who may answer (``operations``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from types import MappingProxyType
 from typing import Literal
 
 from app.core.answers import (
@@ -33,10 +30,12 @@ from app.core.operation_problems import (
     ToolCallFailed,
     ToolResultInvalid,
 )
+from app.core.operation_state import ENDED, OperationEvent, OperationState, advance
 from app.core.problem import Outcome, Problem
-from app.core.problems import Transport
+from app.core.problems import AuthorizationRefused, Transport
 from app.core.remote_errors import fault_problem, refusal_problem
-from app.core.steps import Ask, Completed, Ending, Failed, Send, Step, Wait
+from app.core.sign_in import SIGN_INS_MAX, callback_url, is_demanded, sign_in_question
+from app.core.steps import Ask, Authorize, Completed, Ending, Failed, Send, SignIn, Step, Wait
 from app.core.task import Task, TaskStatus
 
 ROUNDS_MAX = 10
@@ -49,55 +48,6 @@ UNKNOWN_TASK = -32602
 """What ``tasks/get`` answers for a task that is unknown or was dropped. MCP ext-tasks, Protocol Errors."""
 BUSY = frozenset({429, 502, 503, 504})
 """HTTP refusals after which a poll is sent again."""
-
-
-class OperationState(StrEnum):
-    """Where an operation stands."""
-
-    WORKING = "working"
-    INPUT_REQUIRED = "input_required"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class OperationEvent(StrEnum):
-    """What can happen to an operation."""
-
-    ASKED = "asked"
-    ANSWERED = "answered"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_S, _E = OperationState, OperationEvent
-ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED})
-TRANSITIONS = MappingProxyType(
-    {
-        (_S.WORKING, _E.ASKED): _S.INPUT_REQUIRED,
-        (_S.WORKING, _E.COMPLETED): _S.COMPLETED,
-        (_S.WORKING, _E.FAILED): _S.FAILED,
-        (_S.WORKING, _E.CANCELLED): _S.CANCELLED,
-        (_S.INPUT_REQUIRED, _E.ANSWERED): _S.WORKING,
-        (_S.INPUT_REQUIRED, _E.FAILED): _S.FAILED,
-        (_S.INPUT_REQUIRED, _E.CANCELLED): _S.CANCELLED,
-        # What arrives after the end is dropped: the first end stands.
-        **{(ended, event): ended for ended in ENDED for event in _E if event is not _E.ANSWERED},
-    }
-)
-
-
-def advance(state: OperationState, event: OperationEvent) -> OperationState:
-    """Return the state after the event.
-
-    Raises:
-        ValueError: the event cannot happen in this state; a bug of ours.
-    """
-    try:
-        return TRANSITIONS[state, event]
-    except KeyError:
-        raise ValueError(f"{event} cannot happen to an operation that is {state}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +68,8 @@ class Work:
     """Whether the method may answer that it requires input. MCP 2026-07-28 basic/patterns/mrtr."""
     may_defer: bool = False
     """Whether the method may answer with a task. MCP ext-tasks, Supported Methods."""
+    may_sign_in: bool = False
+    """Whether a person can be asked to sign in where the server refuses a request for want of that."""
     consent: tuple[Question, ...] = ()
     """What must be accepted, all of it, before anything is sent."""
     refused: JsonObject = field(default_factory=dict)
@@ -138,6 +90,11 @@ class Operation:
         """Whether a request of it may have reached the peer."""
         self._required: InputRequired | None = None
         """What the open questions are for; None while consent is asked for."""
+        self._sent: Send | None = None
+        """What was sent last."""
+        self._sign_ins = 0
+        self.is_signing_in = False
+        """Whether a person was asked to sign in and has not done so."""
         self._rounds = 0
         self._state_only = 0
         """How many results in a row asked for nothing but to be sent again."""
@@ -152,7 +109,8 @@ class Operation:
     @property
     def is_proposed(self) -> bool:
         """Whether it waits for consent, and not for what the peer requires."""
-        return self.state is OperationState.INPUT_REQUIRED and self._required is None
+        is_asking = self.state is OperationState.INPUT_REQUIRED
+        return is_asking and self._required is None and not self.is_signing_in
 
     @property
     def task_id(self) -> str | None:
@@ -166,6 +124,11 @@ class Operation:
     def answered(self, entries: Sequence[ResumeEntry]) -> Step:
         """Return the step after every open question was answered; the answers fit their questions."""
         self._move(OperationEvent.ANSWERED)
+        if self.is_signing_in:
+            if (callback := callback_url(entries[0])) is not None:
+                return SignIn(callback)
+            self.is_signing_in = False
+            return self._told_end() or self.refused(self._unauthorized("nobody signed in"))
         if self._required is not None:
             required, self._required = self._required, None
             if self._task is not None:
@@ -175,16 +138,48 @@ class Operation:
             return self.work.request
         return self._end(OperationEvent.COMPLETED, Completed(self.work.refused))
 
-    def dispatching(self) -> None:
+    def dispatching(self, request: Send) -> None:
         """Note that a request is about to be handed to the connection."""
-        self.is_dispatched = True
+        self.is_dispatched, self._sent = True, request
+
+    def begun(self, url: str) -> Step:
+        """Return the question for the callback of a sign-in that was begun at this URL."""
+        about: JsonObject = {"operation": self.id, "server": self.work.server}
+        if self.work.tool is not None:
+            about["tool"] = self.work.tool
+        try:
+            question = sign_in_question(url, about)
+        except Problem as problem:
+            return self.refused(problem)
+        self.is_signing_in = True
+        return self._ask((question,))
+
+    def signed_in(self) -> Step:
+        """Return the refused request, which is sent again: the server did nothing of it."""
+        self.is_signing_in = False
+        if self._sent is None:
+            raise ValueError("an operation that sent nothing was refused nothing")
+        return self.ending or self._told_end() or self._sent
+
+    def asked_again(self) -> None:
+        """Wait for another callback: the one that was handed over used nothing up."""
+        self._move(OperationEvent.ASKED)
+
+    def refused(self, problem: Problem) -> Ending:
+        """Return the end after a refusal that no sign-in mended."""
+        self.is_signing_in = False
+        return self.fail(problem.with_outcome(self._effect_of_refusal))
 
     def arrived(self, answer: Answer) -> Step:
         """Return the step after the peer's answer."""
         if self.ending is not None:
             return self.ending
+        if (told := self._told_end()) is not None:
+            return told
+        if self.work.may_sign_in and is_demanded(answer):
+            return self._demanded(answer)
         if self._task is not None:
-            return self._told_end() or self._task_answered(self._task, answer)
+            return self._task_answered(self._task, answer)
         match answer:
             case Result():
                 return self._result(answer)
@@ -228,8 +223,25 @@ class Operation:
         return self.fail(InterruptExpired(interrupt).with_outcome(self._known_effect))
 
     @property
+    def _effect_of_refusal(self) -> Outcome:
+        """What is known of the effect after a refused request; one about a task says nothing of the call itself."""
+        return Outcome.REJECTED if self._task is None else Outcome.UNKNOWN
+
+    @property
     def _known_effect(self) -> Outcome:
+        if self.is_signing_in:
+            return self._effect_of_refusal
         return Outcome.UNKNOWN if self.is_dispatched else Outcome.NOT_SENT
+
+    def _demanded(self, answer: Answer) -> Step:
+        """Return the begin of a sign-in, or the end where enough people were asked."""
+        if self._sign_ins >= SIGN_INS_MAX:
+            return self.refused(self._unauthorized(f"{SIGN_INS_MAX} sign-ins did not give what it demands"))
+        self._sign_ins += 1
+        return Authorize(answer.bearer_challenge if isinstance(answer, HttpRefusal) else None)
+
+    def _unauthorized(self, reason: str) -> Problem:
+        return AuthorizationRefused(self.work.server, reason)
 
     def _result(self, result: Result) -> Step:
         server = self.work.server

@@ -32,6 +32,8 @@ def refusal_problem(server: str, answer: RemoteError | HttpRefusal) -> Problem:
             return CapabilityRequired(server).with_outcome(Outcome.REJECTED)
         case RemoteError(code, message, data):
             return RemoteErrorAnswered(server, rpc_code=code, message=message, data=bounded(data))
+        case HttpRefusal(problem=Problem() as cause):
+            return cause.again().with_outcome(Outcome.REJECTED)
         case HttpRefusal(status):
             return RemoteErrorAnswered(server, http_status=status)
 

@@ -25,6 +25,20 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorize:
+    """The next step: begin a sign-in that satisfies this challenge, and feed where a person signs in to ``begun``."""
+
+    challenge: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """The next step: complete the sign-in with this callback, and say so to ``signed_in``, or ``refused``."""
+
+    callback_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """The next step: wait so long, then perform the step in it."""
 
@@ -49,4 +63,4 @@ class Failed:
 
 
 Ending: TypeAlias = Completed | Failed
-Step: TypeAlias = Send | Ask | Wait | Ending
+Step: TypeAlias = Send | Ask | Authorize | SignIn | Wait | Ending

@@ -143,7 +143,8 @@ def _server_url(text: str) -> str | None:
     return parsed if isinstance(parsed, str) else None
 
 
-def _redirect_url(text: str) -> str | None:
+def endpoint_fault(text: str) -> str | None:
+    """Return what is wrong with the URL of an OAuth endpoint or redirect: https, or http of this machine."""
     parsed = _parse_url(text)
     if isinstance(parsed, str):
         return parsed
@@ -163,7 +164,8 @@ def _client_metadata_url(text: str) -> str | None:
     return None
 
 
-def _issuer(text: str) -> str | None:
+def issuer_fault(text: str) -> str | None:
+    """Return what is wrong with an issuer identifier. RFC 8414 §2."""
     parsed = _parse_url(text)
     if isinstance(parsed, str):
         return parsed
@@ -282,7 +284,7 @@ HEADER_VALUE = TextRule(
 CREDENTIAL = TextRule("One complete ${NAME}.", _credential, COMPLETE_PATTERN)
 REDIRECT_URL = TextRule(
     "Where the authorization server sends the browser: https, or http of this machine.",
-    _redirect_url,
+    endpoint_fault,
     _HTTP_URL,
     is_exact=False,
 )
@@ -304,7 +306,7 @@ SCOPE = TextRule(
 )
 ISSUER = TextRule(
     "The authorization server's issuer identifier: https, or http of this machine; no query.",
-    _issuer,
+    issuer_fault,
     _HTTP_URL,
     is_exact=False,
 )

@@ -22,8 +22,9 @@ from app.core.operation_problems import (
 )
 from app.operations.endings import Rest, Settled, StillOpen, Waiting, Working, settled
 from app.operations.open_operation import Admit, OpenOperation
-from app.operations.open_operations import Allowance, Observe, OpenOperations, tell_result, tell_started
+from app.operations.open_operations import Allowance, OpenOperations
 from app.operations.settled import KEPT_S, SettledOperation, SettledOperations
+from app.operations.telling import Observe, tell_result, tell_started
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
 

@@ -15,14 +15,31 @@ from app.core.answers import Progress, Result
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry, fingerprint, require_fit
 from app.core.json_value import JsonObject
-from app.core.operation import Operation, OperationState
+from app.core.operation import Operation
 from app.core.operation_problems import InterruptConflict
+from app.core.operation_state import OperationState
 from app.core.snapshot import ServerSnapshot
-from app.ports import Connection
+from app.ports import AuthorizationAttempt, Connection
+from app.workspaces.pending import ParkedQuestion
 from app.workspaces.workspace import Lease
 
 Admit = Callable[[ServerSnapshot[Connection]], None]
 """Returns where the server is still what the operation was begun for; else raises a Problem."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingSignIn:
+    """The sign-in that an operation waits for, or waited for last."""
+
+    attempt: AuthorizationAttempt
+    connection: Connection
+    """Which is granted something by it."""
+    seen: int
+    """How many sign-ins the connection was granted something by before."""
+    interrupt: Interrupt | None = None
+    """The question for its callback, once that is put."""
+    parked: ParkedQuestion | None = None
+    """Set where it is listed as pending."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +72,7 @@ class OpenOperation:
     """Answers to some of them, waiting for the others."""
     answers: dict[str, str] = field(default_factory=dict)
     """Every answer that was ever taken, by interrupt, as its fingerprint."""
+    sign_in: PendingSignIn | None = None
     due: float = 0.0
     """When the open questions expire, in the loop's time."""
     timer: asyncio.TimerHandle | None = None
@@ -104,6 +122,11 @@ class OpenOperation:
         """Take answers that ``new_answers`` returned."""
         self.staged.update(fresh)
         self.answers.update({interrupt: fingerprint(entry) for interrupt, entry in fresh.items()})
+
+    def ask_again(self, interrupt: Interrupt) -> None:
+        """Have the one question open again whose answer was taken."""
+        self.questions, self.staged = {interrupt.id: interrupt}, {}
+        self.answers.pop(interrupt.id, None)
 
     def watch_task(self) -> None:
         """Hear what the server tells of the task, where there is one and it is not watched already."""

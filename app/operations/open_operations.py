@@ -10,27 +10,29 @@ import asyncio
 import secrets
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
+from typing import assert_never
 
 import anyio
 
 from app.core.answers import AnswerLost, Progress, RequestFault
-from app.core.events import Interrupt, RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import Interrupt, ToolCallProgressed
 from app.core.interrupts import Question
-from app.core.json_value import JsonObject
-from app.core.operation import Operation, OperationState, Work
+from app.core.operation import Operation, Work
+from app.core.operation_state import OperationState
 from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
-from app.core.steps import Ask, Completed, Failed, Send, Step, Wait
+from app.core.rfc3339 import rfc3339
+from app.core.steps import Ask, Authorize, Completed, Failed, Send, SignIn, Step, Wait
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.live_progress import LiveProgress
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.settled import SettledOperation, SettledOperations
+from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
+from app.operations.telling import Observe, tell_result
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
-
-Observe = Callable[[RunEvent], None]
 
 
 class Allowance:
@@ -58,6 +60,7 @@ class OpenOperations:
         self._allowance = allowance
         self._kept = kept
         self.task_cancels = TaskCancels(workspace.owner)
+        self._sign_ins = SignIns(workspace.pending)
         self._open: dict[str, OpenOperation] = {}
         self._by_interrupt: dict[str, OpenOperation] = {}
         self._live_progress = LiveProgress(self._show_progress)
@@ -103,6 +106,7 @@ class OpenOperations:
         Cancelling this call ends the operation as cancelled by disconnect; the connection tells the peer.
 
         Raises:
+            OAuthCallbackInvalid: its question for a callback is as open as before.
             Problem: the one it ended in.
         """
         machine = operation.machine
@@ -110,16 +114,19 @@ class OpenOperations:
         try:
             with scope:
                 step = first()
-                while isinstance(step, Send | Wait):
+                while isinstance(step, Send | Wait | Authorize | SignIn):
                     step = await self._perform(operation, step, observe)
                 if isinstance(step, Ask):
                     return self._park(operation, step)
             if not machine.is_ended:
                 machine.time_out(self.settings.request_timeout_ms)
-            _tell_result(operation, observe)
+            tell_result(operation.id, machine.work.tool_call_id, machine.ending, observe)
         except anyio.get_cancelled_exc_class():
             machine.cancel("disconnect")
             raise
+        except CallbackRefused as refused:
+            self._park_again(operation)
+            raise refused.problem from None
         except Exception:
             machine.fail(Internal(operation.id))
             raise
@@ -174,10 +181,21 @@ class OpenOperations:
 
     # Steps
 
-    async def _perform(self, operation: OpenOperation, step: Send | Wait, observe: Observe) -> Step:
-        if isinstance(step, Wait):
-            return await self._wait(operation, step)
-        return await self._send(operation, step, observe)
+    async def _perform(
+        self, operation: OpenOperation, step: Send | Wait | Authorize | SignIn, observe: Observe
+    ) -> Step:
+        match step:
+            case Send():
+                return await self._send(operation, step, observe)
+            case Wait():
+                return await self._wait(operation, step)
+            case Authorize():
+                assert operation.lease is not None  # noqa: S101 it was refused over its lease
+                return await self._sign_ins.begin(operation, operation.lease.connection, step)
+            case SignIn(callback_url):
+                return await self._sign_ins.complete(operation, callback_url)
+            case _:
+                assert_never(step)
 
     @staticmethod
     async def _wait(operation: OpenOperation, wait: Wait) -> Step:
@@ -197,7 +215,7 @@ class OpenOperations:
             if operation.lease is None:
                 operation.lease = await self.workspace.lease(machine.work.server, operation.id)
                 operation.admit(operation.lease.server)
-            machine.dispatching()
+            machine.dispatching(send)
             with anyio.CancelScope() as operation.request:
                 answer = await operation.lease.connection.request(
                     send.method,
@@ -223,13 +241,27 @@ class OpenOperations:
         due = operation.deadline
         if operation.machine.is_proposed:
             due = min(due, loop.time() + self.settings.proposal_timeout_ms / 1000)
+        if operation.machine.is_signing_in:
+            due = min(due, self._sign_ins.due(operation))
         operation.due = due
-        expires_at = _rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
+        expires_at = rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
         for question in ask.questions:
             interrupt = _interrupt(operation, question, expires_at)
             operation.questions[interrupt.id] = interrupt
             self._by_interrupt[interrupt.id] = operation
-        operation.timer = loop.call_at(due, self._expire, operation)
+        self._wait_for_answers(operation)
+        return Waiting(operation.id, operation.machine.work.kind, tuple(operation.questions.values()))
+
+    def _park_again(self, operation: OpenOperation) -> None:
+        """Open the question for a callback again, as it was; nothing happens where the operation ended meanwhile."""
+        operation.machine.asked_again()
+        asked = operation.sign_in.interrupt if operation.sign_in else None
+        if asked is not None and not operation.machine.is_ended:
+            operation.ask_again(asked)
+            self._wait_for_answers(operation)
+
+    def _wait_for_answers(self, operation: OpenOperation) -> None:
+        operation.timer = asyncio.get_running_loop().call_at(operation.due, self._expire, operation)
         operation.hold(self.workspace.in_use())
         operation.progress = None
         with self.workspace.state.one_change():
@@ -238,8 +270,9 @@ class OpenOperations:
                 self.workspace.state.put(
                     "interactions", interrupt.id, interaction_entry(operation, interrupt)
                 )
+                if operation.machine.is_signing_in:
+                    self._sign_ins.park(operation, interrupt)
         _wake(operation)
-        return Waiting(operation.id, operation.machine.work.kind, tuple(operation.questions.values()))
 
     def _expire(self, operation: OpenOperation) -> None:
         """End an operation that nobody answered in time: by its own deadline, else by the question's."""
@@ -256,6 +289,7 @@ class OpenOperations:
             return
         self._allowance.count -= 1
         self._drop_timer(operation)
+        self._sign_ins.settle(operation)
         if operation.lease is not None and (task := operation.machine.task_id) is not None:
             self.task_cancels.send(operation.lease.connection, task)
         with self.workspace.state.one_change():
@@ -334,28 +368,6 @@ class OpenOperations:
             operation.timer = None
 
 
-def tell_started(operation: OpenOperation, arguments: JsonObject, observe: Observe) -> None:
-    """Tell the first run of a tool call that it began; a run that resumes it tells nothing of the kind."""
-    work = operation.machine.work
-    if work.tool is not None and work.tool_call_id is not None:
-        observe(ToolCallStarted(operation.id, work.tool_call_id, work.server, work.tool, arguments))
-
-
-def tell_result(
-    operation_id: str, tool_call_id: str | None, ending: Completed | Failed | None, observe: Observe
-) -> None:
-    """Tell the run of a tool call's result, where it has one."""
-    if tool_call_id is None or not isinstance(ending, Completed):
-        return
-    content, is_error = ending.result.get("content"), ending.result.get("isError")
-    if isinstance(content, list):
-        observe(ToolCallEnded(operation_id, tool_call_id, is_error is True, content))
-
-
-def _tell_result(operation: OpenOperation, observe: Observe) -> None:
-    tell_result(operation.id, operation.machine.work.tool_call_id, operation.machine.ending, observe)
-
-
 def _interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
     return Interrupt(
         id=f"int-{secrets.token_urlsafe(24)}",
@@ -374,7 +386,3 @@ def _wake(operation: OpenOperation) -> None:
     if operation.rested is not None:
         operation.rested.set()
         operation.rested = None
-
-
-def _rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,7 +9,7 @@ from typing import assert_never
 
 import orjson
 
-from app.core import addresses
+from app.core import addresses, sign_in
 from app.core.catalog import Entry
 from app.core.documents import document
 from app.core.json_value import Json, JsonObject
@@ -21,8 +21,9 @@ from app.core.read_results import completion_result, prompt_result, resource_res
 from app.core.snapshot import Published, ServerSnapshot, WorkspaceSnapshot
 from app.operations.board import Board
 from app.operations.endings import Rest, Settled
-from app.operations.open_operations import Observe, new_operation_id
+from app.operations.open_operations import new_operation_id
 from app.operations.servers import connected_server, published_server
+from app.operations.telling import Observe
 from app.ports import Connection
 
 READ = "workspace.mcp.read"
@@ -122,6 +123,7 @@ def _work(
         interpret=interpret,
         max_result=board.settings.max_result,
         may_ask=request.method in _MAY_ASK,
+        may_sign_in=request.method in _MAY_ASK and sign_in.is_possible(server.definition),
         refusals=refusals or {},
     )
 

@@ -2,7 +2,7 @@
 
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
-from app.core.operation import OperationState
+from app.core.operation_state import OperationState
 from app.operations.open_operation import OpenOperation
 
 MESSAGE_MAX = 200

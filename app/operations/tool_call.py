@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass
 
+from app.core import sign_in
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
@@ -18,8 +19,9 @@ from app.core.tool_results import tool_result
 from app.core.tool_view import ToolView, tool_view
 from app.operations.board import Board
 from app.operations.endings import Rest
-from app.operations.open_operations import Observe, new_operation_id
+from app.operations.open_operations import new_operation_id
 from app.operations.servers import connected_server
+from app.operations.telling import Observe
 from app.ports import Connection
 
 KIND = "workspace.mcp.call"
@@ -142,6 +144,7 @@ def _work(
         tool=tool,
         tool_call_id=tool_call_id,
         may_ask=True,
+        may_sign_in=sign_in.is_possible(found.definition),
         may_defer=True,
         consent=consent,
         refused={"status": 200, "operation": operation, "rejected": True},

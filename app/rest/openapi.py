@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 from app.core.json_value import Json, JsonObject
 from app.core.text_rules import SERVER_NAME
-from app.rest.schemas import RESULTS, WORKSPACE_NAME, closed, components, problem_kinds, ref, status_of
+from app.rest.schemas import (
+    RESULTS,
+    RESUMED,
+    WORKSPACE_NAME,
+    closed,
+    components,
+    problem_kinds,
+    ref,
+    status_of,
+)
 
 _DOOR = ("401", "403", "503")
 """What the gate and a daemon that goes down answer on every route but health."""
@@ -24,8 +33,6 @@ _PARAMETERS: dict[str, tuple[str, JsonObject]] = {
 }
 """What each parameter of a path is: its description and its schema."""
 _ANY_ACTION = tuple(dict.fromkeys(name for names in RESULTS.values() for name in names))
-_RESUMED = ("CallResult", "Rejected", "Contents", "Prompt", "Interrupted")
-"""What an operation that asked can come to."""
 
 
 def document() -> JsonObject:
@@ -64,7 +71,7 @@ def _paths() -> JsonObject:
         f"{workspace}/interactions/{{interrupt}}": {
             "post": _operation(
                 "Answer one interrupt; the last one of its operation answers as the action would.",
-                answers=_RESUMED,
+                answers=RESUMED,
                 problems=_action_problems(*_BODY),
                 path=("workspace", "interrupt"),
                 body=ref("InterruptAnswer"),
@@ -73,7 +80,7 @@ def _paths() -> JsonObject:
         f"{workspace}/operations/{{operation}}": {
             "get": _operation(
                 "Repeat the end of an operation, kept for ten minutes, or say where it stands.",
-                answers=(*_RESUMED, "Working"),
+                answers=(*RESUMED, "Working"),
                 problems=_action_problems(),
                 path=("workspace", "operation"),
             )

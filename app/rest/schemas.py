@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from app.actions.action import Action
 from app.actions.table import ACTIONS
-from app.core import door_problems, operation_problems, problems
+from app.core import door_problems, oauth_problems, operation_problems, problems
 from app.core.definitions import SCHEMA
 from app.core.json_value import Json, JsonObject
 from app.core.names import WORKSPACE_NAME_PATTERN
@@ -150,6 +150,8 @@ _RESULTS: dict[str, JsonObject] = {
 }
 
 _CHANGE = ("Changed", "AuthorizationPending")
+RESUMED = ("CallResult", "Rejected", "Contents", "Prompt", "Interrupted")
+"""What an operation that asked can come to."""
 RESULTS: dict[str, tuple[str, ...]] = {
     "workspace.mcp.list": ("ServerList",),
     "workspace.mcp.attach": ("Attached", "AuthorizationPending"),
@@ -157,7 +159,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "workspace.mcp.detach": ("Detached",),
     "workspace.mcp.reconnect": _CHANGE,
     "workspace.mcp.restore": _CHANGE,
-    "workspace.mcp.oauth.complete": ("Attached", *_CHANGE),
+    "workspace.mcp.oauth.complete": ("Attached", *_CHANGE, *RESUMED),
     "workspace.mcp.complete": ("Completion",),
     "workspace.mcp.tools": ("ToolList",),
     "workspace.mcp.call": ("CallResult", "Rejected", "Interrupted"),
@@ -178,7 +180,7 @@ def status_of(component: str) -> str:
 
 def problem_kinds() -> Iterator[type[Problem]]:
     """Yield every kind of Problem there is."""
-    for module in (problems, operation_problems, door_problems):
+    for module in (problems, operation_problems, oauth_problems, door_problems):
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Problem) and value.__module__ == module.__name__:
                 yield value

@@ -3,23 +3,27 @@
 Attach, replace, reconnect, restore and detach are this one function with different ``Change`` values. Everything that
 can refuse stands before the write; in it only the store can fail, and then nothing was published. From its turn on a
 change is committed by a task of the workspace: a client that disconnects during the write would leave the database and
-the memory apart.
+the memory apart. A change whose server demands that a person signs in is parked, and goes on with the callback.
 """
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from app.core.attachments import AttachmentRecord
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
-from app.core.problems import ShuttingDown
+from app.core.oauth_problems import OAuthTargetConflict, sign_in_required
+from app.core.problems import ServerChanged, ServerExists, ShuttingDown
 from app.core.snapshot import ServerSnapshot
-from app.ports import Connection, Source, Target
+from app.ports import Authorization, AuthorizationDemanded, Connection, Source, Target
+from app.workspaces.pending import ParkedChange
 from app.workspaces.preparations import Preparation
+
+Observe = Callable[[RunEvent], None]
 
 if TYPE_CHECKING:
     from app.workspaces.workspace import Workspace
@@ -37,6 +41,8 @@ class Change:
     """One wanted change of one server, and what its author saw."""
 
     name: str
+    action: str
+    """The kind of action that asked for it."""
     definition: StdioDefinition | HttpDefinition | None
     """What to connect to; None for detach."""
     source: Source
@@ -48,29 +54,94 @@ class Change:
     """The name must not be effective at commit."""
 
 
-async def change_server(
-    workspace: "Workspace", change: Change, observe: Callable[[RunEvent], None]
-) -> ServerSnapshot[Connection] | None:
-    """Return the committed server (None after detach) once what it replaced is closed.
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The change is made and what it replaced is closed."""
+
+    change: Change
+    server: ServerSnapshot[Connection] | None
+    """None after a detach."""
+
+
+ChangeOutcome: TypeAlias = Committed | ParkedChange
+
+
+async def change_server(workspace: "Workspace", change: Change, observe: Observe) -> ChangeOutcome:
+    """Return the committed change, or the parked one where a person has to sign in first.
 
     Raises:
-        Problem: nothing was stored, published or closed, except the candidate.
+        Problem: nothing was stored, published or closed, except the candidate; what was pending, is.
     """
     with workspace.preparations.running(change.name) as preparation:
-        if change.definition is None:
-            return await _commit(workspace, change, None, preparation)
-        candidate = await _prepare(workspace, change, change.definition, observe)
-        return await _commit(workspace, change, candidate, preparation)
+        # A reconnect alone leaves the attachment, and so what was granted to it, as it is.
+        granted = workspace.grants.of(change.definition) if change.definition and not change.write else None
+        return await _change(workspace, change, preparation, observe, granted)
 
 
-async def _prepare(
+async def complete_change(
+    workspace: "Workspace", parked: ParkedChange, callback_url: str, observe: Observe
+) -> ChangeOutcome:
+    """Go on with a parked change after its sign-in: return it committed, or parked again for another one.
+
+    Raises:
+        OAuthCallbackInvalid: it stays parked where the callback used nothing up.
+        OAuthTargetConflict: the server was changed meanwhile.
+        ServerBusy: the change could not be committed; the callback was not looked at.
+        Problem: nothing was stored, published or closed, except the candidate.
+    """
+    change = parked.change
+    with workspace.preparations.running(change.name) as preparation:
+        workspace.gate(change.name).require_quiet()
+        try:
+            await parked.attempt.complete(callback_url)
+        finally:
+            if parked.attempt.is_over:
+                workspace.pending.settle(parked)
+        try:
+            return await _change(workspace, change, preparation, observe, parked.attempt.authorization)
+        except (ServerChanged, ServerExists):
+            raise OAuthTargetConflict(change.name) from None
+
+
+async def _change(
     workspace: "Workspace",
     change: Change,
-    definition: StdioDefinition | HttpDefinition,
-    observe: Callable[[RunEvent], None],
-) -> Connection:
+    preparation: Preparation,
+    observe: Observe,
+    granted: Authorization | None,
+) -> ChangeOutcome:
+    """Prepare and commit the change, or park it."""
+    if change.definition is None:
+        return Committed(change, await _commit(workspace, change, None, preparation))
+    target = Target(
+        workspace=workspace.name,
+        definition=change.definition,
+        source=change.source,
+        is_explicit=True,
+        authorization=granted,
+    )
+    try:
+        candidate = await _prepare(workspace, change, target, observe)
+    except AuthorizationDemanded as demanded:
+        return _parked(workspace, change, demanded, preparation)
+    return Committed(change, await _commit(workspace, change, candidate, preparation))
+
+
+def _parked(
+    workspace: "Workspace", change: Change, demanded: AuthorizationDemanded, preparation: Preparation
+) -> ParkedChange:
+    """Return the change after parking it, where it could still be committed."""
+    if demanded.attempt is None:
+        raise sign_in_required(change.name) from None
+    workspace.require_no_drift(change)
+    preparation.begin_commit()
+    parked = ParkedChange(change, demanded.attempt)
+    workspace.pending.park(parked)
+    return parked
+
+
+async def _prepare(workspace: "Workspace", change: Change, target: Target, observe: Observe) -> Connection:
     observe(PreparationStarted(change.name))
-    target = Target(workspace=workspace.name, definition=definition, source=change.source, is_explicit=True)
     try:
         candidate = await workspace.open(target)
     except BaseException:

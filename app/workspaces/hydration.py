@@ -7,6 +7,7 @@ leaves never cancels it. ``strict`` fails as a whole; ``isolate`` publishes what
 import random
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,11 +16,12 @@ import structlog
 
 from app.core.connection_state import ConnectionState
 from app.core.effective import EffectiveServer
+from app.core.oauth_problems import sign_in_required
 from app.core.problem import Problem, Stage
 from app.core.problems import Internal, ServerNotConnected, ShuttingDown
 from app.core.snapshot import ServerSnapshot, ServerState
-from app.ports import Connection, Target
-from app.workspaces.publication import lost, published_server, unavailable
+from app.ports import AuthorizationDemanded, Connection, Target
+from app.workspaces.publication import lost, published_server, state_of, unavailable
 
 if TYPE_CHECKING:
     from app.workspaces.workspace import Workspace
@@ -135,7 +137,7 @@ class Hydration:
         # Since they were opened, and since the kept ones were looked at, some may have been lost.
         servers = {name: self._still(each) for name, each in opened.items()}
         servers |= {name: workspace.snapshot.servers[name] for name in kept}
-        broken = [each for each in servers.values() if each.problem is not None and not each.is_connected]
+        broken = [each for each in servers.values() if _is_broken(each)]
         if broken and workspace.settings.hydration == "strict":
             await self._fail_whole(servers, broken[0])
             return
@@ -158,7 +160,7 @@ class Hydration:
         if connection is None or server.definition is None or connection.state is ConnectionState.READY:
             return server
         self._workspace.retire(server)
-        return unavailable(server, lost(server.definition, connection))
+        return replace(unavailable(server, lost(server.definition, connection)), state=state_of(connection))
 
     async def _open_all(self, wanted: list[EffectiveServer]) -> Servers:
         opened: Servers = {}
@@ -180,7 +182,11 @@ class Hydration:
             return _unavailable(server, server.problem)
         workspace = self._workspace
         target = Target(
-            workspace=workspace.name, definition=server.definition, source=server.source, is_explicit=False
+            workspace=workspace.name,
+            definition=server.definition,
+            source=server.source,
+            is_explicit=False,
+            authorization=workspace.grants.of(server.definition),
         )
         try:
             connection = await workspace.open(target)
@@ -190,6 +196,9 @@ class Hydration:
                 with anyio.CancelScope(shield=True):
                     await connection.retire()
                 raise
+        except AuthorizationDemanded:
+            shown = _unavailable(server, sign_in_required(server.name))
+            return replace(shown, state=ServerState.AUTHORIZATION_REQUIRED)
         except Problem as problem:
             return _unavailable(server, problem)
         except Exception:
@@ -243,7 +252,7 @@ class Hydration:
                 shown = self._still(server)
                 workspace.show(server.name, shown)
                 is_taken = True
-                return shown.is_connected
+                return not _is_broken(shown)
         except Problem:  # Busy, or closing.
             return self._is_stale(server.name, generation, epoch)
         finally:
@@ -262,6 +271,12 @@ def back_off_s(attempt: int) -> float:
     """Return the seconds to wait before trying again: 1 doubling to 60, with jitter upwards, at most 60."""
     wait = BACK_OFF_FIRST_S * 2.0 ** min(attempt, 10)
     return min(BACK_OFF_MAX_S, wait * random.uniform(1.0, 1.5))  # noqa: S311 spreads load, hides nothing
+
+
+def _is_broken(server: ServerSnapshot[Connection]) -> bool:
+    """Return whether the server fails its hydration; one that waits for a person does not."""
+    is_well = server.is_connected or server.state is ServerState.AUTHORIZATION_REQUIRED
+    return server.problem is not None and not is_well
 
 
 def _preparing(server: EffectiveServer) -> ServerSnapshot[Connection]:

@@ -13,6 +13,7 @@ from app.core.problems import ShuttingDown, TooMany
 from app.ports import Connector, Store
 from app.settings import Settings
 from app.workspaces.owner import Owner
+from app.workspaces.pending import Places
 from app.workspaces.workspace import Workspace
 
 log = structlog.get_logger("plurnk.manager")
@@ -39,6 +40,7 @@ class WorkspaceManager:
         self._store = store
         self._connector = connector
         self._workspaces: dict[str, Workspace] = {}
+        self._places = Places(settings.max_pending)
         self._group: TaskGroup | None = None
         self._stop = anyio.Event()
         self._is_closing = False
@@ -74,6 +76,7 @@ class WorkspaceManager:
             defaults=self._defaults,
             store=self._store,
             connector=self._connector,
+            places=self._places,
             begin=self._begin,
         )
         return made

@@ -56,7 +56,7 @@ def reported(
         published = replace(published, is_live=connection.is_live)
     shown = replace(server, published=published)
     if connection.state is not ConnectionState.READY:
-        return recovering(shown, connection.problem)
+        return replace(shown, state=state_of(connection), problem=connection.problem)
     if connection.problem is not None:
         return refused(shown, connection.problem)
     if connection.catalog is published.catalog:
@@ -67,14 +67,20 @@ def reported(
         return refused(shown, problem)
 
 
-def recovering(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:
-    """Return the server while its lost connection comes back: the catalog stays, nothing can be called."""
-    return replace(server, state=ServerState.UNAVAILABLE, problem=problem)
-
-
 def refused(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:
     """Return the server whose connection is well and whose newest catalog was not taken: the old one stays."""
     return replace(server, state=ServerState.CONNECTED, problem=problem)
+
+
+def state_of(connection: Connection) -> ServerState:
+    """Return how a server is shown whose connection is not READY: its catalog stays, nothing can be called."""
+    match connection.state:
+        case ConnectionState.AUTHORIZATION_REQUIRED:
+            return ServerState.AUTHORIZATION_REQUIRED
+        case ConnectionState.PREPARING:
+            return ServerState.PREPARING
+        case _:
+            return ServerState.UNAVAILABLE
 
 
 def unavailable(server: ServerSnapshot[Connection], problem: Problem | None) -> ServerSnapshot[Connection]:

@@ -42,6 +42,14 @@ class Gate:
             ServerBusy: an operation is counted.
         """
         async with self._lock:
-            if self._operations:
-                raise ServerBusy(self._server, operations=self.operations)
+            self.require_quiet()
             yield
+
+    def require_quiet(self) -> None:
+        """Return where nobody is counted now.
+
+        Raises:
+            ServerBusy: an operation is counted.
+        """
+        if self._operations:
+            raise ServerBusy(self._server, operations=self.operations)

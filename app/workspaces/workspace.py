@@ -30,9 +30,11 @@ from app.settings import Settings
 from app.workspaces.change import Change
 from app.workspaces.effective_set import EffectiveSet
 from app.workspaces.generations import Generations
+from app.workspaces.grants import Grants
 from app.workspaces.hydration import Hydration
 from app.workspaces.live_state import LiveState
 from app.workspaces.owner import Owner
+from app.workspaces.pending import Pending, Places
 from app.workspaces.preparations import Preparations
 from app.workspaces.publication import lost, published_server
 from app.workspaces.quiescence import Gate
@@ -69,6 +71,7 @@ class Workspace:
         defaults: Mapping[str, StdioDefinition | HttpDefinition],
         store: Store,
         connector: Connector,
+        places: Places,
         begin: Callable[[Owner], Awaitable[None]],
     ) -> None:
         self.name = name
@@ -77,6 +80,8 @@ class Workspace:
         self.state = LiveState(name)
         self.effective = EffectiveSet(defaults)
         self.preparations = Preparations()
+        self.pending = Pending(self.state, places)
+        self.grants = Grants()
         self.snapshot: WorkspaceSnapshot[Connection] = EMPTY
         self.owner = Owner(name, begin=begin, on_failure=self._begin_again)
         self.retirements = Retirements(name, self.owner)
@@ -101,6 +106,7 @@ class Workspace:
     def is_at_rest(self) -> bool:
         """Whether it holds nothing and nobody uses it, so that it can be forgotten and made again."""
         is_busy = self.is_watched or self.hydration.is_running or len(self.retirements) or self.connections()
+        is_busy = is_busy or len(self.pending) or self.grants.has_token
         return not is_busy and not any(gate.operations for gate in self._gates.values())
 
     @property
@@ -121,6 +127,7 @@ class Workspace:
         not wait for them.
         """
         self._is_closing = True
+        self.pending.clear()
         self.hydration.cancel()
         try:
             at_once = self.connections()
@@ -220,13 +227,14 @@ class Workspace:
             self._gates = {
                 name: gate for name, gate in self._gates.items() if name in known or gate.operations
             }
-            self._generations.keep(known.keys())
+            self._generations.keep({*known, *(each.name for each in self.pending.all())})
 
     async def open(self, target: Target) -> Connection:
         """Return a prepared connection that lives in the workspace's group.
 
         Raises:
             Problem: as ``Connector.open``.
+            AuthorizationDemanded: a person has to sign in first.
         """
         return await self._connector.open(target, self.group, self._reports.changed)
 
@@ -284,16 +292,19 @@ class Workspace:
         if change.write is not None:
             self.effective.put(change.name, change.write.record)
         self.show(change.name, successor)
+        self.pending.overtake(change.name)
         self.hydration.changed(change.name)
         return self.retire(replaced)
 
     def show(self, name: str, server: ServerSnapshot[Connection] | None) -> None:
         """Publish one server as its connection is now, or its absence, by one assignment."""
         if server is None:
+            self.grants.forget(name)
             self.snapshot = self.snapshot.without_server(name)
             self.state.drop("servers", name)
         else:
             server = self._reports.caught_up(server)
+            self._keep_grant(server)
             self.snapshot = self.snapshot.with_server(server)
             self.state.put("servers", name, live_entry(server))
 
@@ -306,7 +317,13 @@ class Workspace:
             for name in gone:
                 self.state.drop("servers", name)
             for name, server in servers.items():
+                self._keep_grant(server)
                 self.state.put("servers", name, live_entry(server))
+
+    def _keep_grant(self, server: ServerSnapshot[Connection]) -> None:
+        """Remember what the server's connection was granted beyond the life of the connection."""
+        if server.published is not None and server.definition is not None:
+            self.grants.keep(server.definition, server.published.connection.authorization)
 
     def retire(self, server: ServerSnapshot[Connection] | None) -> anyio.Event:
         """Close the connection of a server in the workspace's group; return the event of it being closed."""
@@ -321,6 +338,7 @@ class Workspace:
     def idle_ms(self) -> float:
         """Return how long nobody has used the workspace, in ms; 0 while it is in use."""
         busy = self._users or len(self.preparations) or any(gate.operations for gate in self._gates.values())
+        busy = busy or len(self.pending) or self.grants.has_token
         return 0.0 if busy or self.hydration.is_running else (anyio.current_time() - self._last_used) * 1000
 
     async def go_idle(self, after_ms: int) -> None:

@@ -6,7 +6,14 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
-from app.connections.address_rule import AddressNotAllowedError, AddressRule, JudgedResolver
+from app.connections.address_rule import (
+    AddressNotAllowedError,
+    AddressRule,
+    JudgedResolver,
+    Reach,
+    is_legacy_number,
+    reach_of,
+)
 
 PUBLIC = [
     "93.184.215.14",
@@ -120,6 +127,56 @@ def test_literal_addresses_are_judged_before_connecting(
 ) -> None:
     assert AddressRule("any").allows_host(host) is under_any
     assert AddressRule("public").allows_host(host) is under_public
+
+
+LOOPBACK = [
+    "127.0.0.1",
+    "127.9.9.9",
+    "::1",
+    "0.0.0.0",
+    "::",
+    "::ffff:127.0.0.1",
+    "::127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::1",
+]
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize(
+    ("address", "reach"),
+    [(address, Reach.PUBLIC) for address in PUBLIC]
+    + [(address, Reach.LOOPBACK) for address in LOOPBACK]
+    + [(address, Reach.PRIVATE) for address in {*PRIVATE, *GUARDED} - {*LOOPBACK}]
+    + [("no address", Reach.LOOPBACK)],
+)
+def test_a_url_that_a_server_names_leads_to_nothing_more_private_than_itself(
+    address: str, reach: Reach
+) -> None:
+    assert reach_of(address) is reach
+    is_guarded = address in GUARDED or address == "no address"
+    for home in Reach:
+        assert AddressRule("any").allows_named(address, home) is (reach <= home and not is_guarded)
+        assert AddressRule(["10.0.0.0/8"]).allows_named(address, home) is (reach <= home and not is_guarded)
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize("address", GUARDED)
+def test_a_server_that_is_private_itself_may_name_a_guarded_address_that_is_listed(address: str) -> None:
+    listed = AddressRule(["169.254.0.0/16", "fe80::/10", "fd00:ec2::254", "100.100.100.200", "168.63.129.16"])
+    assert [home for home in Reach if listed.allows_named(address, home)] == [Reach.PRIVATE, Reach.LOOPBACK]
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize(
+    ("host", "is_number"),
+    [
+        *((number, True) for number in ("2130706433", "0x7f.1", "127.1", "0177.0.0.1")),
+        *((host, False) for host in ("127.0.0.1", "::1", "1.example", "localhost")),
+    ],
+)
+def test_a_number_that_only_some_resolvers_read_is_told_from_an_address(host: str, is_number: bool) -> None:
+    assert is_legacy_number(host) is is_number
 
 
 class Names(AbstractResolver):

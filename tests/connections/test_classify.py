@@ -25,6 +25,7 @@ from app.core.answers import (
 )
 from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
+from app.core.problems import ServerUnavailable
 
 PEER = Peer("p", "http")
 GOOD: JsonObject = {"supportedVersions": ["2025-11-25", "2026-07-28"], "capabilities": {}}
@@ -126,6 +127,17 @@ def test_a_lost_peer_is_unavailable_with_what_is_known_of_it() -> None:
         "stderr": "boom",
     }
     assert problem.retryable
+
+
+@pytest.mark.spec("oauth")
+def test_a_refusal_that_knows_its_cause_is_that_problem_wherever_it_comes() -> None:
+    cause = ServerUnavailable("p", "http", "its authorization server cannot be reached")
+    answer = HttpRefusal(401, "Bearer", cause)
+    with pytest.raises(ServerUnavailable) as raised:
+        discovered(answer, PEER)
+    for problem in (raised.value, list_refused("tools/list", answer, PEER)):
+        assert problem is not cause
+        assert problem.document() == cause.document()
 
 
 @pytest.mark.spec("prepare")

@@ -211,23 +211,6 @@ async def test_an_expanded_value_that_would_split_a_request_is_refused_before_co
         assert peer.connections == 0
 
 
-@pytest.mark.spec("revision")
-@pytest.mark.parametrize(
-    "authorization",
-    [
-        {"type": "oauth", "redirectUrl": "http://127.0.0.1:7777/cb"},
-        {"type": "client-credentials", "clientId": "c", "clientSecret": "${S}"},
-    ],
-)
-async def test_an_authorization_that_is_not_supported_is_refused_before_connecting(
-    authorization: dict[str, Any],
-) -> None:
-    async with scripted_http() as peer, house({"S": "s"}) as home:
-        problem = await home.refused(http_definition("p", peer.url, authorization=authorization))
-        assert problem.code == "authorization-refused"
-        assert peer.connections == 0
-
-
 @pytest.mark.spec("security")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"])
 async def test_an_address_that_the_operator_forbids_is_refused(host: str) -> None:

@@ -9,13 +9,17 @@ from yarl import URL
 from app.connections.http_pool import HttpPool
 from app.connections.streamable_http import StreamableHttpTransport
 from app.core.answers import (
+    Answer,
     AnswerLost,
+    HttpRefusal,
     RequestNotSent,
+    Result,
 )
 from app.core.json_value import JsonObject
 from app.settings import Settings
 from tests.support.http_way import LIMIT, OK, transport_to, value
 from tests.support.scripted_http import (
+    Reply,
     result,
     scripted_http,
     text_result,
@@ -162,3 +166,47 @@ async def test_a_server_that_closes_behind_each_answer_gets_every_request_at_mos
     assert len(calls) == len(set(calls))
     assert settled <= len(calls)
     assert settled > 0
+
+
+class Noting:
+    """An authorization that shows a header and notes who answered what."""
+
+    def __init__(self, sends: int) -> None:
+        self.sends = sends
+        self.noted: list[tuple[type[Answer], str | None]] = []
+
+    async def header(self) -> str | None:
+        """Show how often it was asked."""
+        return f"Bearer {len(self.noted)}" if self.noted else None
+
+    async def judged(self, answer: Answer, peer: str | None) -> Answer | None:
+        """Let the request go again until it was sent so often."""
+        self.noted.append((type(answer), peer))
+        return answer if len(self.noted) == self.sends else None
+
+
+def authorized(pool: HttpPool, url: str, authorization: Noting) -> StreamableHttpTransport:
+    return StreamableHttpTransport(pool, URL(url), {}, message_max=LIMIT, authorize=lambda: authorization)
+
+
+@pytest.mark.spec("oauth")
+async def test_a_refused_request_goes_again_as_a_new_one_and_who_refused_is_known() -> None:
+    replies = [Reply(401), Reply(403, {"WWW-Authenticate": "Bearer"}), text_result("ok")]
+    async with scripted_http({"tools/call": replies}) as peer:
+        noting, pool = Noting(sends=3), HttpPool(Settings())
+        assert value(await authorized(pool, peer.url, noting).request("tools/call", {"name": "echo"})) == OK
+        shown = [seen.headers.get("authorization") for seen in peer.seen]
+        assert shown == [None, "Bearer 1", "Bearer 2"]
+        assert len({seen.message["id"] for seen in peer.seen}) == 3
+        assert noting.noted == [(kind, "127.0.0.1") for kind in (HttpRefusal, HttpRefusal, Result)]
+        await pool.close()
+
+
+@pytest.mark.spec("oauth")
+async def test_a_proxy_is_not_taken_for_who_answered() -> None:
+    async with scripted_http() as proxy:
+        noting, pool = Noting(sends=1), HttpPool(Settings(http_proxy=proxy.origin))
+        transport = authorized(pool, "http://mcp.invalid/mcp", noting)
+        assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+        assert noting.noted == [(Result, None)]
+        await pool.close()

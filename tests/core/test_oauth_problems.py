@@ -10,6 +10,7 @@ pytestmark = pytest.mark.spec("problems")
 SAMPLES: list[tuple[Problem, dict[str, object]]] = [
     (p.OAuthNotPending("s"), {"status": 404, "server": "s"}),
     (p.OAuthCallbackInvalid("s", "its state is another", is_over=False), {"status": 400, "server": "s"}),
+    (p.sign_in_required("s"), {"status": 502, "code": "authorization-refused", "server": "s"}),
     (p.OAuthTargetConflict("s"), {"status": 409, "server": "s"}),
     (p.OAuthMetadataInvalid("s", "it has no S256"), {"status": 502, "server": "s"}),
     (
@@ -34,3 +35,4 @@ def test_a_refused_callback_says_whether_another_can_follow(*, is_over: bool, ad
     problem = p.OAuthCallbackInvalid("s", "its state is another", is_over=is_over)
 
     assert advice in str(problem.document(Stage.MANAGEMENT)["detail"])
+    assert problem.is_over is is_over

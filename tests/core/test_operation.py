@@ -1,7 +1,6 @@
-"""The machine of one operation: every pair of state and event, and what each arrival makes of it."""
+"""The machine of one operation: what each arrival makes of it."""
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import pytest
@@ -22,39 +21,25 @@ from app.core.answers import (
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import JsonObject
 from app.core.operation import (
-    ENDED,
-    TRANSITIONS,
     Ask,
     Completed,
     Failed,
     Operation,
-    OperationEvent,
-    OperationState,
     Send,
     Work,
-    advance,
 )
 from app.core.operation_problems import ResourceNotFound, ToolResultInvalid
+from app.core.operation_state import OperationState
 from app.core.problem import Outcome
 from app.core.proposals import proposal
 from tests.support.deferring import handle
 from tests.support.eliciting import asks, form
 
-S, E = OperationState, OperationEvent
+S = OperationState
 REQUEST = Send("tools/call", {"name": "t", "arguments": {}})
 QUESTION = proposal(operation="op-1", server="p", tool="t", arguments={}, signature="{}")
 REFUSED: JsonObject = {"status": 200, "operation": "op-1", "rejected": True}
 ACCEPT = ResumeEntry("int-1", "resolved", {"decision": "accept"})
-
-WAYS = {
-    (S.WORKING, E.ASKED): S.INPUT_REQUIRED,
-    (S.WORKING, E.COMPLETED): S.COMPLETED,
-    (S.WORKING, E.FAILED): S.FAILED,
-    (S.WORKING, E.CANCELLED): S.CANCELLED,
-    (S.INPUT_REQUIRED, E.ANSWERED): S.WORKING,
-    (S.INPUT_REQUIRED, E.FAILED): S.FAILED,
-    (S.INPUT_REQUIRED, E.CANCELLED): S.CANCELLED,
-}
 
 
 def interpret(value: JsonObject) -> JsonObject:
@@ -79,19 +64,6 @@ def problem_of(ending: object) -> JsonObject:
     assert isinstance(ending, Failed)
     document = ending.problem.document()
     return {"code": document["code"], "outcome": str(ending.problem.outcome), **ending.problem.facts}
-
-
-@pytest.mark.spec("calls")
-@pytest.mark.parametrize(("state", "event"), list(product(S, E)))
-def test_every_pair_of_state_and_event_is_decided(state: OperationState, event: OperationEvent) -> None:
-    if state in ENDED and event is not E.ANSWERED:
-        assert advance(state, event) is state
-    elif (state, event) in WAYS:
-        assert advance(state, event) is WAYS[state, event]
-    else:
-        assert (state, event) not in TRANSITIONS
-        with pytest.raises(ValueError, match="cannot happen"):
-            advance(state, event)
 
 
 @pytest.mark.spec("policy")
@@ -179,7 +151,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
 def test_what_the_peer_answers_is_told_apart(answer: Answer, facts: JsonObject) -> None:
     machine = operation()
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     assert problem_of(machine.arrived(answer)) == facts
     assert machine.state is S.FAILED
 
@@ -206,7 +178,7 @@ def test_a_request_without_an_answer_says_what_is_known_of_its_effect(
 ) -> None:
     machine = operation()
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     assert problem_of(machine.faulted(fault)) == {"server": "p", **facts}
 
 
@@ -239,7 +211,7 @@ def test_cancelling_and_timing_out_know_whether_anything_was_sent(*, is_dispatch
     for machine in (cancelled, late):
         machine.begin()
         if is_dispatched:
-            machine.dispatching()
+            machine.dispatching(machine.work.request)
     assert problem_of(cancelled.cancel("disconnect")) == {
         "code": "operation-cancelled",
         "outcome": outcome,

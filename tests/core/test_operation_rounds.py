@@ -6,8 +6,9 @@ import pytest
 
 from app.core.answers import AnswerLost, RemoteError, RequestNotSent, Result
 from app.core.json_value import JsonObject
-from app.core.operation import Ask, Completed, Operation, OperationState, Send, Wait
+from app.core.operation import Ask, Completed, Operation, Send, Wait
 from app.core.operation_problems import OperationCancelled
+from app.core.operation_state import OperationState
 from tests.core.test_operation import ACCEPT, operation, problem_of
 from tests.support.eliciting import STATE, asks, declines, fills, form, link, opens
 
@@ -20,7 +21,7 @@ REQUEST = Send("tools/call", PARAMS, b"{}")
 def begun(**changes: Any) -> Operation:
     machine = operation(may_ask=True, request=REQUEST, tool="t", **changes)
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     return machine
 
 

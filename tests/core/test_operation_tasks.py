@@ -35,7 +35,7 @@ def deferred(**changes: Any) -> Operation:
     """Return an operation whose request became a task."""
     machine = operation(may_ask=True, may_defer=True, **changes)
     machine.begin()
-    machine.dispatching()
+    machine.dispatching(machine.work.request)
     assert arrive(machine, handle()) == POLL
     return machine
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.core.answers import HttpRefusal, RemoteError, RequestFault
 from app.core.json_value import Json
 from app.core.problem import Outcome, Stage
+from app.core.problems import ServerUnavailable
 from app.core.remote_errors import REMOTE_DATA_MAX, bounded, fault_problem, refusal_problem
 
 
@@ -28,6 +29,15 @@ def test_an_http_status_is_kept() -> None:
     problem = refusal_problem("p", HttpRefusal(429, "Bearer"))
     assert problem.facts == {"server": "p", "remote": {"httpStatus": 429}}
     assert "429" in problem.detail
+
+
+@pytest.mark.spec("oauth")
+def test_a_refusal_that_knows_its_cause_is_that_problem_and_rejected() -> None:
+    cause = ServerUnavailable("p", "http", "its authorization server cannot be reached")
+    problem = refusal_problem("p", HttpRefusal(401, "Bearer", cause))
+    assert problem is not cause
+    assert (problem.code, problem.facts, problem.outcome) == (cause.code, cause.facts, Outcome.REJECTED)
+    assert cause.outcome is not Outcome.REJECTED
 
 
 def _nested(depth: int) -> Any:

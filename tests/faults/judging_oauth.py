@@ -109,9 +109,11 @@ async def pending_authorization(world: World, _told: Json) -> Faults:
 
 
 async def peer2_lacks(world: World, told: Json) -> Faults:
-    """The other authorization server may have been asked for metadata, or for nothing; these never came."""
     assert world.oauth2
     came = "".join(f"{seen.path} {seen.raw_headers} {seen.body!r}" for seen in world.http2.seen)
+    # Credentials that were registered beforehand belong to one issuer: the other one is not even asked.
+    if not came and "oauth-metadata-invalid" not in world.last.shown:
+        yield f"nobody looked at the other authorization server: {world.last.shown[:400]}"
     for secret in many(told["peer2_lacks"]):
         if secret.startswith("$") or not secret:
             yield f"nobody knows {secret}"

@@ -25,6 +25,8 @@ class OAuthPeer:
     told: Json
     issued: dict[str, str] = field(default_factory=dict[str, str])
     """The scope of each access token that is good."""
+    takes_none: bool = False
+    """Whether it takes no token any more, not even a new one."""
     secrets: list[str] = field(default_factory=list[str])
     """Every token ever issued."""
     refresh_token: str = ""
@@ -49,6 +51,10 @@ class OAuthPeer:
         asked = self.asked.get(endpoint, [])
         return sum(not grant_type or each.get("grant_type") == grant_type for each in asked)
 
+    def move(self) -> None:
+        """Take no token any more, however new: those who give them are others now."""
+        self.takes_none = True
+
     def expire(self) -> None:
         """Make every access token bad; the refresh token stays good."""
         self.issued.clear()
@@ -68,8 +74,7 @@ class OAuthPeer:
     def _guard(self, seen: Seen) -> Reply | None:
         scheme, _, token = seen.headers.get("authorization", "").partition(" ")
         wanted = self.told.get("strict_scheme")
-        # Once it names another authorization server, what this one issues is good no more.
-        scope = None if "prm2" in self.told else self.issued.get(token)
+        scope = None if self.takes_none else self.issued.get(token)
         if scope is None or (wanted and scheme != wanted):
             return self._refusal(
                 401, self.told.get("challenge") or _CHALLENGE.format(origin=self.http.origin)

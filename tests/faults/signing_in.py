@@ -78,4 +78,4 @@ def peer_now(world: World, told: Json) -> None:
     """Let the peer take no token any more, and say something else from now on."""
     assert world.oauth
     world.oauth.told = {**world.oauth.told, **told}
-    world.oauth.expire()
+    world.oauth.move()

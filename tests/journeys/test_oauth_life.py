@@ -21,7 +21,7 @@ from tests.support.signing_in import (
     the_question,
 )
 
-pytestmark = [pytest.mark.spec("oauth"), pytest.mark.skip("OAuth is not there yet (SPEC §status)")]
+pytestmark = [pytest.mark.spec("oauth")]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from tests.support.daemon import Daemon
 from tests.support.signing_in import CLIENT_SECRET, ENVIRONMENT, LIMIT, signing_in
 
-pytestmark = [pytest.mark.spec("oauth"), pytest.mark.skip("OAuth is not there yet (SPEC §status)")]
+pytestmark = [pytest.mark.spec("oauth")]
 EXTENSION = "io.modelcontextprotocol/oauth-client-credentials"
 
 

@@ -13,7 +13,7 @@ from tests.support.daemon import Daemon
 from tests.support.fastmcp_oauth import fastmcp_oauth
 from tests.support.signing_in import ENVIRONMENT, LIMIT, METADATA_URL, PRE_REGISTERED, signing_in
 
-pytestmark = [pytest.mark.spec("oauth"), pytest.mark.skip("OAuth is not there yet (SPEC §status)")]
+pytestmark = [pytest.mark.spec("oauth")]
 
 
 @pytest.fixture(scope="module")

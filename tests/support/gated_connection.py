@@ -15,7 +15,7 @@ from app.core.connection_state import ConnectionState
 from app.core.json_value import JsonObject
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused
-from app.ports import Authorization, AuthorizationAttempt, Connection, Target
+from app.ports import Authorization, AuthorizationAttempt, AuthorizationDemanded, Connection, Target
 
 
 @dataclass(eq=False)
@@ -131,6 +131,15 @@ class GatedConnector:
         self.catalogs = catalogs
         self.opened: list[GatedConnection] = []
         self.refusal: Problem | None = None
+        self.failing: dict[str, Problem] = {}
+        """Servers that cannot be connected, and why."""
+        self.protected: set[str] = set()
+        """Servers that want a token."""
+        self.attempts: list[AuthorizationAttempt] = []
+        """The sign-ins that they begin, one after the other."""
+        self.gate: anyio.Event | None = None
+        """Where it is set, whoever opens then waits for it."""
+        self.opening = anyio.Event()
         self.on_change: Callable[[Connection], None] | None = None
 
     async def open(
@@ -139,11 +148,18 @@ class GatedConnector:
         group: TaskGroup,  # noqa: ARG002 a gated connection has no task
         on_change: Callable[[Connection], None],
     ) -> GatedConnection:
-        """Return a connection, or raise ``refusal``."""
-        if self.refusal is not None:
-            raise self.refusal
+        """Return a connection, or raise a refusal, or demand a sign-in of who shows no token."""
+        name, shown = target.definition.name, target.authorization
+        if self.gate is not None:
+            self.opening.set()
+            await self.gate.wait()
+        if (refusal := self.refusal or self.failing.get(name)) is not None:
+            raise refusal.again()
         self.on_change = on_change
-        connection = GatedConnection(target.definition.name, self.catalogs[target.definition.name])
+        if name in self.protected and not (shown and shown.has_token):
+            raise AuthorizationDemanded(name, self.attempts.pop(0) if target.is_explicit else None)
+        connection = GatedConnection(name, self.catalogs[name])
+        connection.authorization = shown
         self.opened.append(connection)
         return connection
 

@@ -66,14 +66,20 @@ class OperationsHouse:
         """Run the change protocol."""
         seen = self.workspace.generation(name)
         change = Change(
-            name=name, definition=definition, source="workspace", write=write, seen_generation=seen
+            name=name,
+            action="test",
+            definition=definition,
+            source="workspace",
+            write=write,
+            seen_generation=seen,
         )
         await change_server(self.workspace, change, lambda _: None)
 
 
 def stdio(name: str, members: Mapping[str, Any]) -> StdioDefinition | HttpDefinition:
-    """Return a stdio definition with these members besides the required ones."""
-    return parse_definition({"name": name, "transport": "stdio", "command": "/peer", **members})
+    """Return a stdio definition with these members besides the required ones, or what ``members`` is whole."""
+    whole = {"name": name, "transport": "stdio", "command": "/peer", **members}
+    return parse_definition(dict(members) if "transport" in members else whole)
 
 
 @asynccontextmanager

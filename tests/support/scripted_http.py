@@ -157,11 +157,11 @@ class ScriptedHttp:
 
     @property
     def methods(self) -> list[str]:
-        return [seen.method for seen in self.seen]
+        return [seen.method for seen in self.seen if seen.body]
 
     def of(self, method: str) -> list[Seen]:
         """Return the requests of one method."""
-        return [seen for seen in self.seen if seen.method == method]
+        return [seen for seen in self.seen if seen.body and seen.method == method]
 
     async def has_seen(self, count: int) -> None:
         """Return once so many requests have come."""
