@@ -199,7 +199,7 @@ def run(door: Door, scenario: str, url: str, context: Json) -> None:
     try:
         attached = door.act("attach", server=definition)
         wanted = REFUSED.get(scenario)
-        if wanted != attached.get("code") or (wanted is None) != ("server" in attached):
+        if attached.get("code") != wanted or (wanted is None and attached.get("status") != 201):
             raise UnexpectedError(f"attach: {attached}")
         if wanted is None:
             STEPS.get(scenario, call_protected)(door, context)

@@ -114,7 +114,7 @@ async def test_a_scenario_passes_alone_and_its_client_ends_well(
     suite: Suite, alone: dict[str, Outcome], scenario: str
 ) -> None:
     assert alone[scenario].exit_status == 0, alone[scenario].output
-    assert alone[scenario].found[scenario].said == ""
+    assert alone[scenario].found[scenario].said == "", "the adapter found fault"
     assert_found(suite, alone[scenario], scenario, "FAILURE", "WARNING")
 
 
