@@ -53,6 +53,11 @@ class Change:
     is_attach: bool = False
     """The name must not be effective at commit."""
 
+    @property
+    def unchanged(self) -> StdioDefinition | HttpDefinition | None:
+        """The definition where the attachment, and so what was granted to it, stays as it is: a reconnect's."""
+        return self.definition if self.write is None else None
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -73,8 +78,7 @@ async def change_server(workspace: "Workspace", change: Change, observe: Observe
         Problem: nothing was stored, published or closed, except the candidate; what was pending, is.
     """
     with workspace.preparations.running(change.name) as preparation:
-        # A reconnect alone leaves the attachment, and so what was granted to it, as it is.
-        granted = workspace.grants.of(change.definition) if change.definition and not change.write else None
+        granted = workspace.grants.of(change.unchanged) if change.unchanged is not None else None
         return await _change(workspace, change, preparation, observe, granted)
 
 
@@ -97,6 +101,9 @@ async def complete_change(
         finally:
             if parked.attempt.is_over:
                 workspace.pending.settle(parked)
+        if change.unchanged is not None and change.seen_generation == workspace.generation(change.name):
+            # Whatever becomes of this reconnect, the next one need not ask the person again.
+            workspace.grants.keep(change.unchanged, parked.attempt.authorization)
         try:
             return await _change(workspace, change, preparation, observe, parked.attempt.authorization)
         except (ServerChanged, ServerExists):

@@ -137,11 +137,18 @@ async def test_a_change_of_the_server_meanwhile_is_a_conflict_and_another_server
         assert "oauth" not in str(await rows(house))
 
 
-async def test_a_change_that_commits_during_the_exchange_is_a_conflict() -> None:
+@pytest.mark.parametrize("kind", ["attach", "reconnect"])
+async def test_a_change_that_commits_during_the_exchange_is_a_conflict(kind: str) -> None:
     attempt = GatedAttempt()
     attempt.gate = anyio.Event()
     async with protected_house(attempt) as house:
-        await manage(house, "attach", server=oauth())
+        if kind == "reconnect":
+            house.connector.protected.clear()
+            await manage(house, "attach", server=oauth())
+            house.connector.protected.add("p")
+            await manage(house, "reconnect", name="p")
+        else:
+            await manage(house, "attach", server=oauth())
 
         async def conflicting() -> None:
             with pytest.raises(OAuthTargetConflict):
@@ -152,12 +159,15 @@ async def test_a_change_that_commits_during_the_exchange_is_a_conflict() -> None
                 group.start_soon(conflicting)
                 await attempt.exchanging.wait()
                 house.connector.protected.clear()
-                await manage(house, "attach", server=plain("p"))
+                other = "attach" if kind == "attach" else "replace"
+                await manage(house, other, server=plain("p"))
                 house.connector.protected.add("p")
                 assert attempt.gate is not None
                 attempt.gate.set()
         assert "oauth" not in str(await rows(house))
-        assert [each.is_retired for each in house.connector.opened] == [False, True]
+        *_, standing, candidate = house.connector.opened
+        assert (standing.is_retired, candidate.is_retired) == (False, True)
+        assert not house.workspace.grants.has_token
 
 
 async def test_a_busy_server_is_refused_before_the_callback_is_looked_at() -> None:
@@ -293,8 +303,8 @@ async def test_what_waits_or_holds_a_token_keeps_its_workspace() -> None:
         assert (house.workspace.idle_ms(), house.workspace.is_at_rest) == (0.0, False)
         await complete(house, attempt.callback)
         assert (house.workspace.idle_ms(), house.workspace.is_at_rest) == (0.0, False)
-        await house.workspace.go_idle(0)
-        assert await states(house) == {"p": "connected"}
+        await house.workspace.go_idle(1)
+        assert not house.peer.is_retired
         await manage(house, "detach", name="p")
         await anyio.wait_all_tasks_blocked()
         assert house.workspace.is_at_rest

@@ -51,6 +51,20 @@ async def test_hydration_stops_at_the_challenge_and_the_rest_serves(mode: str) -
         assert await states(house) == {"p": "connected", "q": "connected"}
 
 
+async def test_a_reconnect_that_fails_after_its_sign_in_keeps_what_was_granted() -> None:
+    attempt = GatedAttempt()
+    async with defaults() as house:
+        house.connector.protected.add("p")
+        house.connector.attempts.append(attempt)
+        await manage(house, "reconnect", name="p")
+        house.connector.failing["p"] = ServerUnavailable("p", "http", "it is down")
+        with pytest.raises(ServerUnavailable):
+            await complete(house, attempt.callback)
+        assert (await states(house))["p"] == "authorization-required"
+        del house.connector.failing["p"]
+        assert (await manage(house, "reconnect", name="p"))["status"] == 200
+
+
 async def test_what_a_failed_workspace_was_granted_is_not_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
