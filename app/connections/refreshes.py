@@ -82,8 +82,6 @@ class Refreshes:
         finally:
             self._scope = None
             over.set()
-            if scope.cancel_called:
-                self.ask(frozenset())  # for what was asked for while it was ending
 
     async def _one(self, due: frozenset[str]) -> None:
         try:

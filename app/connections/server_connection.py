@@ -311,7 +311,6 @@ class ServerConnection:
         if self._state is ConnectionState.READY and refusal.status == 401:
             self._advance(ConnectionEvent.AUTHORIZATION_DEMANDED)
             self.watch.stop()
-            self._refreshes.stop()
             self._problem = sign_in_required(self.server)
             self._on_change(self)
 

@@ -1,6 +1,7 @@
 """http_request.py: what is sent, to whom it is not sent, and that it is never sent twice."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -171,8 +172,9 @@ async def test_a_server_that_closes_behind_each_answer_gets_every_request_at_mos
 class Noting:
     """An authorization that shows a header and notes who answered what."""
 
-    def __init__(self, sends: int) -> None:
+    def __init__(self, sends: int, then: Callable[[], None] = lambda: None) -> None:
         self.sends = sends
+        self.then = then
         self.noted: list[tuple[type[Answer], str | None]] = []
 
     async def header(self) -> str | None:
@@ -182,6 +184,7 @@ class Noting:
     async def judged(self, answer: Answer, peer: str | None) -> Answer | None:
         """Let the request go again until it was sent so often."""
         self.noted.append((type(answer), peer))
+        self.then()
         return answer if len(self.noted) == self.sends else None
 
 
@@ -199,6 +202,19 @@ async def test_a_refused_request_goes_again_as_a_new_one_and_who_refused_is_know
         assert shown == [None, "Bearer 1", "Bearer 2"]
         assert len({seen.message["id"] for seen in peer.seen}) == 3
         assert noting.noted == [(kind, "127.0.0.1") for kind in (HttpRefusal, HttpRefusal, Result)]
+        await pool.close()
+
+
+@pytest.mark.spec("oauth")
+async def test_nothing_goes_again_once_the_close_has_begun() -> None:
+    async with scripted_http({"tools/call": Reply(401)}) as peer:
+        pool = HttpPool(Settings())
+        noting = Noting(sends=2)
+        transport = authorized(pool, peer.url, noting)
+        noting.then = transport.begin_close
+        with pytest.raises(RequestNotSent):
+            await transport.request("tools/call", {"name": "echo"})
+        assert len(peer.seen) == 1
         await pool.close()
 
 

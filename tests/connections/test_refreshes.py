@@ -127,19 +127,6 @@ async def test_a_bug_in_a_refresh_ends_nothing_else() -> None:
         assert home.runs == [TOOLS, PROMPTS]
 
 
-async def test_started_again_at_once_it_refreshes_what_is_asked_for_then() -> None:
-    async with house() as home:
-        home.gate = anyio.Event()
-        home.refreshes.ask(TOOLS)
-        await eventually(lambda: home.running)
-        home.refreshes.stop()
-        home.refreshes.start(home.group)
-        home.gate = None
-        home.refreshes.ask(PROMPTS)
-        await eventually(lambda: not home.tasks)
-        assert home.runs == [TOOLS, PROMPTS]
-
-
 async def test_stopped_it_has_no_task_and_what_was_asked_before_the_start_is_due_then() -> None:
     async with house() as home:
         home.gate = anyio.Event()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from app.core.answers import AnswerLost, AnswerMalformed, HttpRefusal, RemoteError, RequestNotSent, Result
 from app.core.events import RunEvent, ToolCallEnded, ToolCallStarted
 from app.core.interrupts import ResumeEntry
+from app.core.oauth_problems import OAuthCallbackInvalid
 from app.core.operation_problems import (
     AnswerInvalid,
     InterruptConflict,
@@ -29,6 +30,7 @@ from tests.support.deferring import TASK, completed, failed, handle, state, want
 from tests.support.eliciting import asks, form, link
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import OperationsHouse, operations_house
+from tests.support.sign_ins import FOREIGN, GatedAttempt, oauth
 
 CATALOG = catalog([tool_entry("get"), tool_entry("put")])
 GOOD: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
@@ -47,6 +49,7 @@ ANSWERS: dict[str, Any] = {
     "sampling": Result(asks(q=form(), r={"method": "sampling/createMessage"}), 60),
     "error": RemoteError(-32603, "no"),
     "refusal": HttpRefusal(503),
+    "unauthorized": HttpRefusal(401),
     "lost": AnswerLost("it died"),
     "garbage": AnswerMalformed("not JSON"),
     "not sent": RequestNotSent("no child"),
@@ -67,6 +70,8 @@ DECISIONS: dict[str, tuple[Any, ...]] = {
     "declined": ("cancelled", None, {"plurnk": {"action": "decline"}}),
     "fill in": ("resolved", {"env": "prod"}),
     "unfit": ("resolved", {"decision": 1}),
+    "callback": ("resolved", {"callbackUrl": GatedAttempt().callback}),
+    "foreign callback": ("resolved", {"callbackUrl": FOREIGN}),
 }
 
 
@@ -86,6 +91,8 @@ class World:
 
     house: OperationsHouse
     start: Callable[..., Any]
+    attempts: list[GatedAttempt]
+    """Every sign-in that is begun or will be."""
     clients: list[Client] = field(default_factory=list[Client])
     interrupts: list[str] = field(default_factory=list[str])
     operations: list[str] = field(default_factory=list[str])
@@ -130,11 +137,17 @@ class World:
         return None if isinstance(standing, Waiting | Working) else standing.result
 
 
+def exchanging(world: World) -> list[Any]:
+    """Return the sign-ins whose exchange waits."""
+    attempts = [each for each in world.attempts if each.exchanging.is_set() and each.gate is not None]
+    return [each for each in attempts if each.gate is not None and not each.gate.is_set()]
+
+
 def pick(things: list[Any], index: int) -> Any:
     return things[index % len(things)] if things else None
 
 
-async def perform(  # noqa: C901 a table of commands
+async def perform(  # noqa: C901, PLR0912 a table of commands
     world: World, command: str, choice: str, index: int
 ) -> None:
     """Do one thing to the world."""
@@ -167,6 +180,9 @@ async def perform(  # noqa: C901 a table of commands
                 pick(waiting, index).answer(ANSWERS[choice])
         case "tell" if TASK in house.peer.watched:
             house.peer.watched[TASK](TELLS[choice])
+        case "exchange":
+            for attempt in exchanging(world):
+                attempt.gate.set()
         case "cancel" if world.operations:
             with suppress(OperationNotFound):
                 house.board.cancel(pick(world.operations, index))
@@ -185,9 +201,10 @@ async def perform(  # noqa: C901 a table of commands
 
 
 CHOICES: dict[str, list[str]] = {
-    "answer": [*ANSWERS, *["task"] * 8],  # what follows it is as much as what follows all the others
+    # What follows these two is as much as what follows all the others.
+    "answer": [*ANSWERS, *["task"] * 8, *["unauthorized"] * 6],
     "tell": list(TELLS),
-    **{name: list(DECISIONS) for name in ("decide", "decide all", "decide one")},
+    **{name: [*DECISIONS, *["callback"] * 4] for name in ("decide", "decide all", "decide one")},
 }
 
 
@@ -204,6 +221,7 @@ def possible(world: World) -> list[str]:
         *["tell"] * 4 * (TASK in house.peer.watched),
         *["decide all"] * 3 * bool(house.board.open_interrupts()),
         *["decide", "decide one"] * bool(world.interrupts),
+        *["exchange"] * 4 * bool(exchanging(world)),
         *["cancel"] * bool(opened),
         *["disconnect", "time out"] * any(each.scope is not None for each in opened),
         *["expire"] * any(each.is_waiting for each in opened),
@@ -225,6 +243,8 @@ def require_consistent(world: World) -> None:
     assert set(house.leases()) == {
         each.id for each in opened if each.scope is not None or each.machine.is_dispatched
     }
+    signing_in = any(each.machine.is_signing_in for each in opened)
+    assert len(house.workspace.pending) == len(house.state("pending")) <= signing_in
 
 
 def require_nothing_left(world: World) -> None:
@@ -233,6 +253,7 @@ def require_nothing_left(world: World) -> None:
     assert (house.board._open._by_interrupt, house.peer.watched) == ({}, {})
     assert (house.state("operations"), house.state("interactions"), house.leases()) == ({}, {}, ())
     assert (house.boards.open_count, house.workspace._users) == (0, 0)
+    assert (len(house.workspace.pending), house.state("pending")) == (0, {})
     assert all(client.is_done for client in world.clients)
     assert all(request.is_cancelled or request._gate.is_set() for request in house.peer.requests)
 
@@ -256,7 +277,15 @@ def require_one_end(world: World) -> None:
 
 
 HARMLESS = {
-    each.code for each in (AnswerInvalid, InterruptConflict, InterruptExpired, ResumeIncomplete, TooMany)
+    each.code
+    for each in (
+        AnswerInvalid,
+        InterruptConflict,
+        InterruptExpired,
+        OAuthCallbackInvalid,
+        ResumeIncomplete,
+        TooMany,
+    )
 }
 
 
@@ -265,7 +294,7 @@ HARMLESS = {
 @given(steps=st.lists(STEP, min_size=8, max_size=25))
 def test_every_operation_ends_once_and_leaves_nothing(steps: list[tuple[int, int, int, bool]]) -> None:
     async def main() -> None:
-        definitions = {"p": {"read": ["get"]}}
+        definitions = {"p": oauth(read=["get"])}
         environment = {"PLURNK_MAX_WORKSPACE_OPERATIONS": "4"}
         async with (
             operations_house({"p": CATALOG}, definitions=definitions, environment=environment) as house,
@@ -273,7 +302,11 @@ def test_every_operation_ends_once_and_leaves_nothing(steps: list[tuple[int, int
         ):
             # Nobody waits for the acknowledgement of a cancelled task.
             house.peer.automatic = lambda request: END if request.method == "tasks/cancel" else None
-            world = World(house, group.start_soon)
+            attempts = [GatedAttempt() for _ in steps]
+            for attempt in attempts[::2]:
+                attempt.gate = anyio.Event()
+            house.peer.attempts.extend(attempts)
+            world = World(house, group.start_soon, attempts)
             for which, chosen, index, is_awaited in steps:
                 command = pick(possible(world), which)
                 await perform(world, command, pick(CHOICES.get(command, [""]), chosen), index)

@@ -71,7 +71,7 @@ class ConnectionAuthorization:
             raise AuthorizationRefused(authorization.server, "nobody can sign in for its client credentials")
         with anyio.move_on_after(timeout_ms / 1000):
             return await authorization.begin(challenge, on_granted=self.on_granted)
-        reason = f"a sign-in could not be begun within {timeout_ms} ms (PLURNK_MCP_CONNECT_TIMEOUT)"
+        reason = "a sign-in could not be begun in time (PLURNK_MCP_CONNECT_TIMEOUT)"
         raise ServerUnavailable(authorization.server, "http", reason)
 
     async def begin_first(self, challenge: str | None, *, timeout_ms: int) -> Attempt:
@@ -121,16 +121,15 @@ class AuthorizedRequest:
             return answer
         if answer.status == 403 and answer.bearer_challenge is None:
             return answer
-        if self._has_better():
-            return None
-        if answer.status not in self._renewed_for and self._problem is None:
+        is_first = answer.status not in self._renewed_for
+        if not self._has_better() and is_first and self._problem is None:
             self._renewed_for.add(answer.status)
             self._problem = await self._authorization.renewed(self._shown, answer, self._connection.group)
-            if self._has_better():
-                return None
+        if self._has_better() and self._sends < SENDS_MAX:
+            return None
         return self._connection.stands(self._shown, replace(answer, problem=self._problem))
 
     def _has_better(self) -> bool:
         """Return whether there are other tokens to show than those that were refused."""
         tokens = self._authorization.tokens
-        return tokens is not None and tokens is not self._shown and self._sends < SENDS_MAX
+        return tokens is not None and tokens is not self._shown

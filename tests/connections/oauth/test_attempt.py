@@ -232,3 +232,17 @@ async def test_a_code_that_is_refused_says_so_by_its_code_alone_and_a_failing_se
             await attempt.complete(callback)
         assert attempt.is_over
         assert not attempt.authorization.has_token
+
+
+async def test_a_client_that_the_token_endpoint_does_not_know_any_more_is_registered_anew() -> None:
+    async with house() as home:
+        first = await home.begin()
+        await first.complete(await callback_of(first.url))
+        second = await home.begin()
+        callback = await callback_of(second.url)
+        assert home.issuer.count("register") == 1
+        home.issuer.clients.pop(query_of(second.url)["client_id"])
+        assert "(invalid_client)" in (await home.refused(second, callback)).detail
+        third = await home.begin()
+        await third.complete(await callback_of(third.url))
+        assert home.issuer.count("register") == 2

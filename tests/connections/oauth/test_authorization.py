@@ -10,12 +10,17 @@ from anyio.abc import TaskGroup
 from yarl import URL
 
 from app.connections.oauth.authorization import ServerAuthorization
-from app.connections.oauth.connection_authorization import AuthorizedRequest, ConnectionAuthorization
+from app.connections.oauth.connection_authorization import (
+    SENDS_MAX,
+    AuthorizedRequest,
+    ConnectionAuthorization,
+)
 from app.connections.oauth.fetch import Fetching
 from app.connections.oauth.interactive import InteractiveAuthorization
 from app.core.answers import HttpRefusal, Result
 from app.core.definitions import OAuthDynamic
 from app.core.masking import Mask
+from app.core.oauth_problems import OAuthMetadataInvalid
 from app.ports import Authorization
 from app.settings import Settings
 from tests.support.authorization_server import REDIRECT, AuthorizationServer, authorization_server
@@ -146,3 +151,42 @@ async def test_tokens_that_were_refused_late_take_no_later_ones_with_them() -> N
         assert home.authorization.has_token
         home.authorization.drop(home.authorization.tokens)
         assert not home.authorization.has_token
+
+
+async def test_a_refresh_that_ends_after_a_sign_in_changes_nothing_of_that() -> None:
+    async with house() as home:
+        await home.sign_in()
+        gate = home.issuer.gates["token:refresh_token"] = anyio.Event()
+        request, granted = home.request(), home.authorization.tokens
+        await request.header()
+        async with anyio.create_task_group() as group:
+            group.start_soon(request.judged, HttpRefusal(401, "Bearer"), None)
+            await home.issuer.has_seen("token:refresh_token", 1)
+            await home.sign_in()
+            assert home.authorization.tokens is not granted
+            granted = home.authorization.tokens
+            gate.set()
+        assert home.authorization.tokens is granted
+
+
+async def test_a_request_that_is_always_late_is_sent_four_times() -> None:
+    async with house() as home:
+        await home.sign_in()
+        request, sends, standing = home.request(), 0, None
+        while standing is None:
+            await request.header()
+            sends += 1
+            home.authorization.settle()
+            await home.sign_in()
+            standing = await request.judged(HttpRefusal(401, "Bearer"), None)
+        assert sends == SENDS_MAX == 4
+        assert home.issuer.count("token:refresh_token") == 0
+
+
+async def test_a_server_that_answered_from_a_public_address_may_name_no_private_one() -> None:
+    async with house() as home:
+        await home.request().judged(HttpRefusal(403), "127.0.0.1")
+        await home.sign_in()
+        await home.request().judged(HttpRefusal(403), "93.184.216.34")
+        with pytest.raises(OAuthMetadataInvalid):
+            await home.sign_in()

@@ -8,7 +8,8 @@ from app.core.connection_state import ConnectionState
 from app.core.oauth_problems import OAuthClientCredentialsFailed, OAuthMetadataInvalid
 from app.core.problems import AuthorizationRefused, ServerUnavailable
 from tests.support.authorization_server import authorization_server
-from tests.support.authorized_house import MACHINE, authorized_house, echo
+from tests.support.authorized_house import MACHINE, authorized_house, echo, guard
+from tests.support.scripted_http import Reply, scripted_http
 
 pytestmark = pytest.mark.spec("oauth")
 
@@ -115,3 +116,15 @@ async def test_an_authorization_server_that_fails_for_now_fails_the_one_call() -
         assert answer.problem.code == "server-unavailable"
         assert (connection.state, home.changes) == (ConnectionState.READY, [])
         assert isinstance(await echo(connection), Result)
+
+
+async def test_another_error_in_a_403_is_nothing_that_a_token_would_mend() -> None:
+    challenge = Reply(403, {"WWW-Authenticate": 'Bearer error="invalid_request"'})
+    async with scripted_http({"tools/call": challenge}) as peer, authorized_house() as home:
+        guard(peer, home.issuer)
+        peer.answers["tools/call"] = challenge
+        connection = await home.open(MACHINE, url=peer.url)
+        answer = await echo(connection)
+        assert isinstance(answer, HttpRefusal)
+        assert isinstance(answer.problem, AuthorizationRefused)
+        assert home.issuer.count("token") == 1
