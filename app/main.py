@@ -14,9 +14,12 @@ from app.connections.child_record import ChildRecord
 from app.connections.connector import Connector
 from app.connections.reaper import Reaper
 from app.core.masking import Mask
+from app.core.telemetry import Telemetry
 from app.doors.application import build_application
+from app.doors.gauges import gauges
 from app.doors.streams import OpenStreams
 from app.home import Home
+from app.observe.exposition import Exposition
 from app.operations.board import Boards
 from app.rest.routes import ROUTES as REST_ROUTES
 from app.store.sql_store import open_store
@@ -62,14 +65,23 @@ async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -
     ):
         record = ChildRecord(home.children)
         await record.end_survivors()
-        connector = Connector(settings, configuration.environment.values, mask, reaper=Reaper(record))
+        telemetry = Telemetry()
+        connector = Connector(
+            settings, configuration.environment.values, mask, reaper=Reaper(record), telemetry=telemetry
+        )
         manager = WorkspaceManager(
             settings=settings, defaults=configuration.defaults, store=store, connector=connector
         )
         await group.start(manager.run)
-        host = Host(settings, manager, Boards(settings), store)
+        host = Host(settings, manager, Boards(settings, telemetry=telemetry), store, telemetry)
         streams = OpenStreams(limit=settings.max_streams)
-        app = build_application([*AGUI_ROUTES, *REST_ROUTES], host=host, tokens=tokens, streams=streams)
+        app = build_application(
+            [*AGUI_ROUTES, *REST_ROUTES],
+            host=host,
+            tokens=tokens,
+            streams=streams,
+            exposition=Exposition(telemetry.measures, gauges(host, streams)),
+        )
         async with streams.running():
             yield Daemon(app, host, streams, connector, tokens)
         group.cancel_scope.cancel()

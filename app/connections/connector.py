@@ -17,6 +17,7 @@ from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.http_pool import HttpPool
 from app.connections.judging import Judge
+from app.connections.measured_transport import MeasuredOpener
 from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
@@ -29,9 +30,11 @@ from app.connections.transport import OnLost, OpenTransport, Transport
 from app.core.definitions import Bearer, HttpDefinition, StdioDefinition
 from app.core.json_value import JsonObject
 from app.core.masking import Mask
+from app.core.problem import Problem
 from app.core.problems import AddressRefused, AuthorizationRefused, DefinitionInvalid, TooMany
 from app.core.references import HttpExpanded, StdioExpanded, expand_definition, unrestricted
-from app.ports import Connection, Target
+from app.core.telemetry import Telemetry
+from app.ports import AuthorizationDemanded, Connection, Target
 from app.settings import Settings
 
 CAPABILITIES: Final[JsonObject] = {
@@ -51,7 +54,7 @@ class Connector:
         mask: Mask,
         *,
         reaper: Reaper | None = None,
-        trace: Trace | None = None,
+        telemetry: Telemetry | None = None,
         backoff: Backoff | None = None,
         caches: Caches | None = None,
     ) -> None:
@@ -65,8 +68,11 @@ class Connector:
         self._mask = mask
         self._pool = HttpPool(settings)
         self._reaper = reaper or Reaper()
-        self._caches = caches or Caches(patience=settings.connect_timeout_ms / 2000)
-        self._trace = trace
+        self._telemetry = telemetry or Telemetry()
+        self._caches = caches or Caches(
+            patience=settings.connect_timeout_ms / 2000, measures=self._telemetry.measures
+        )
+        self._trace: Trace = self._telemetry.tracer.carrier
         self._places = anyio.Semaphore(settings.max_preparations)
         self._terms = Terms(
             connect_timeout_ms=settings.connect_timeout_ms,
@@ -77,6 +83,7 @@ class Connector:
                 max_schema_depth=settings.max_schema_depth, max_schema_nodes=settings.max_schema_nodes
             ),
             watch=_watch_terms(settings.max_listens, backoff),
+            measures=self._telemetry.measures,
         )
 
     async def open(
@@ -87,21 +94,24 @@ class Connector:
         Raises:
             Problem: it cannot be made; everything it had opened is closed.
         """
-        async with self._place(is_explicit=target.is_explicit):
-            definition = target.definition
-            peer = Peer(definition.name, definition.transport)
-            opener, cache = await self._opener(target)
-            connection = ServerConnection(
-                peer,
-                opener,
-                self._terms,
-                group=group,
-                on_change=on_change,
-                enabled=definition.tools,
-                cache=cache,
-            )
-            await connection.prepare()
+        outcome = "cancelled"
+        try:
+            async with self._place(is_explicit=target.is_explicit):
+                connection = await self._prepared(target, group, on_change)
+        except Problem as problem:
+            outcome = problem.code
+            raise
+        except AuthorizationDemanded:
+            outcome = "authorization-required"
+            raise
+        except Exception:
+            outcome = "internal"
+            raise
+        else:
+            outcome = "ok"
             return connection
+        finally:
+            self._telemetry.measures.preparations.add(target.definition.transport, outcome)
 
     async def close(self) -> None:
         """Close the HTTP pool and the reaper."""
@@ -109,6 +119,29 @@ class Connector:
             await self._pool.close()
         finally:
             await self._reaper.close()
+
+    async def _prepared(
+        self, target: Target, group: TaskGroup, on_change: Callable[[Connection], None]
+    ) -> ServerConnection:
+        """Return a READY connection.
+
+        Raises:
+            Problem: as ``open``.
+        """
+        definition = target.definition
+        peer = Peer(definition.name, definition.transport)
+        opener, cache = await self._opener(target)
+        connection = ServerConnection(
+            peer,
+            MeasuredOpener(opener, peer, self._telemetry),
+            self._terms,
+            group=group,
+            on_change=on_change,
+            enabled=definition.tools,
+            cache=cache,
+        )
+        await connection.prepare()
+        return connection
 
     @asynccontextmanager
     async def _place(self, *, is_explicit: bool = False) -> AsyncGenerator[None]:

@@ -31,6 +31,7 @@ from app.core.answers import Answer, RemoteError, RequestNotSent
 from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionEvent, ConnectionState, advance
 from app.core.json_value import JsonObject
+from app.core.measures import Measures
 from app.core.param_headers import AnnotationInvalid
 from app.core.param_headers import headers as param_headers
 from app.core.problem import Problem
@@ -57,6 +58,7 @@ class Terms:
     pace: Pace = field(default_factory=Pace)
     judge: Judge | None = None
     """Without one the tools are judged when they are published."""
+    measures: Measures = field(default_factory=Measures)
 
 
 class ServerConnection:
@@ -83,6 +85,7 @@ class ServerConnection:
         self.cache = cache or Caches().of_child()
         """What is kept of its answers; who hears of a change says so there."""
         self._state = ConnectionState.PREPARING
+        terms.measures.connection_moved(None, self._state)
         self._problem: Problem | None = None
         self._transport: Transport | None = None
         self._catalog: ServerCatalog | None = None
@@ -299,6 +302,7 @@ class ServerConnection:
             problem = self._silent(preparation.awaits, timeout_ms) if deadline.cancelled_caught else None
         except Problem as raised:
             problem = raised
+        self._terms.measures.refreshes.add("ok" if problem is None else problem.code)
         if self._state is not ConnectionState.READY:
             return True  # lost meanwhile: what recovers it lists afresh
         if catalog != self._catalog or problem is not self._problem:
@@ -364,6 +368,7 @@ class ServerConnection:
             if self._state is not ConnectionState.RECOVERING:
                 return  # retired meanwhile, which closes what was opened
             self._be_ready()
+        self._terms.measures.restarts.add("ok" if self._problem is None else self._problem.code)
         self._on_change(self)
         if self._state is ConnectionState.RECOVERING:
             # What a failed attempt started does not wait for the next one.
@@ -384,4 +389,5 @@ class ServerConnection:
         return failure
 
     def _advance(self, event: ConnectionEvent) -> None:
-        self._state = advance(self._state, event)
+        before, self._state = self._state, advance(self._state, event)
+        self._terms.measures.connection_moved(before, self._state)

@@ -78,6 +78,11 @@ class WorkspaceManager:
         )
         return made
 
+    @property
+    def count(self) -> int:
+        """How many workspaces there are in memory."""
+        return len(self._workspaces)
+
     async def names(self) -> list[str]:
         """Return the names of the workspaces that are stored or in use, sorted.
 

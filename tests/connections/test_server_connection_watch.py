@@ -211,6 +211,8 @@ async def test_a_refresh_that_fails_keeps_the_catalog_and_says_so(
         else:
             await anyio.sleep(0.05)
             assert home.count("tools/list") == 2
+        refreshed = {(code,): 2, ("ok",): 1} if is_tried_again else {(code,): 1}
+        assert home.connection._terms.measures.refreshes.values == refreshed
 
 
 async def test_a_stream_that_was_lost_is_followed_by_one_refresh() -> None:

@@ -31,7 +31,7 @@ def test_the_search_finds_a_secret_in_every_form(offset: int) -> None:
     assert all(leaks_in({"S": secret}, shape, where="here") for shape in forms(secret).values())
 
 
-@pytest.mark.spec("references", "state", "security")
+@pytest.mark.spec("references", "state", "security", "observe")
 async def test_nothing_the_daemon_writes_holds_a_secret(
     new_daemon: Callable[..., Daemon], sdk_url: str
 ) -> None:
@@ -80,6 +80,8 @@ async def test_nothing_the_daemon_writes_holds_a_secret(
     # What a peer answers goes to its caller verbatim: the one place where the value may be seen.
     seen = await daemon.call_text("one", "local", "variable", name="GIVEN")
     assert seen == SECRETS["ENV_SECRET"]
+    async with daemon.client() as client:
+        answers.append((await client.get("/metrics")).text)
     assert await daemon.stop() == 0
     await daemon.start()
     await act("workspace.mcp.list")
@@ -100,6 +102,7 @@ async def test_the_token_is_not_printed_and_each_door_but_health_asks_for_it(dae
             ("POST", "/"),
             ("POST", "/agui"),
             ("GET", "/v1/workspaces"),
+            ("GET", "/metrics"),
             ("GET", "/nothing"),
         ):
             response = await client.request(method, path)
