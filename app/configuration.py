@@ -17,6 +17,7 @@ from app.core.defaults import Definition, parse_defaults, shown_variable
 from app.core.references import OWN_PREFIX
 from app.core.text_rules import lone_surrogate_fault
 from app.environment import Environment
+from app.observe.export_settings import export_warning, exports_traces
 from app.setting_values import is_loopback_bind
 from app.settings import TOKEN_NONE, VARIABLES, Settings
 
@@ -40,6 +41,8 @@ class Configuration:
     settings: Settings
     defaults: Mapping[str, Definition]
     """The service defaults by name."""
+    exports_traces: bool = False
+    """Whether the process's ``OTEL_*`` variables ask for it."""
     warnings: tuple[str, ...] = ()
     """Lines about what is probably a mistake."""
 
@@ -63,7 +66,8 @@ def read(process: Mapping[str, str], directory: Path) -> Configuration:
     lines += default_faults
     if lines or decided is None:
         raise ConfigurationFaults(lines)
-    return Configuration(merged, decided, defaults, tuple(_warnings(merged)))
+    warnings = (*_warnings(merged), *filter(None, [export_warning(process, merged.values)]))
+    return Configuration(merged, decided, defaults, exports_traces(process), warnings)
 
 
 def _unusable_text(values: Mapping[str, str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from app.core.masking import Mask
 from app.doors.http_protocol import HttpProtocol
 from app.home import Home, HomeRefused
 from app.main import Daemon, running_daemon
+from app.observe.export_settings import TracesRefused
 from app.settings import Settings
 from app.store.refusal import StoreRefused
 from app.tokens import TokenRefused
@@ -68,7 +69,7 @@ async def serve(configuration: Configuration) -> None:
             with listening:
                 async with running_daemon(configuration, home, mask) as daemon:
                     await _serve_on(listening, daemon, home)
-    except (HomeRefused, StoreRefused, TokenRefused) as refused:
+    except (HomeRefused, StoreRefused, TokenRefused, TracesRefused) as refused:
         raise StartRefused(str(refused)) from refused
 
 

@@ -25,6 +25,16 @@ def test_an_empty_environment_is_the_shipped_defaults(tmp_path: Path) -> None:
     assert configuration.environment.values["PATH"] == "/bin"
 
 
+@pytest.mark.spec("observe")
+def test_traces_are_asked_for_by_the_process_and_not_by_the_file(tmp_path: Path) -> None:
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
+    configuration = read(endpoint, tmp_path)
+    assert (configuration.exports_traces, configuration.warnings) == (True, ())
+    (tmp_path / ".env").write_text("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318\n")
+    configuration = read({}, tmp_path)
+    assert (configuration.exports_traces, len(configuration.warnings)) == (False, 1)
+
+
 @pytest.mark.spec("defaults")
 def test_settings_defaults_and_references_read_one_mapping(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("T=secret-token\nPLURNK_MCP_A=http://h/mcp\nPLURNK_MCP_A_BEARER=${T}\n")

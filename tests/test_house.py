@@ -12,7 +12,9 @@ from dotenv import dotenv_values
 from app.actions.table import ACTIONS
 from app.core import door_problems, oauth_problems, operation_problems, problems
 from app.core.problem import Problem
+from app.doors.gauges import gauges
 from app.settings import VARIABLES, Settings
+from tests.support.doors_house import doors_house
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEC = (ROOT / "SPEC.md").read_text()
@@ -27,6 +29,7 @@ WITHOUT_MIRROR = {
     "app/__main__.py",
     "app/main.py",
     "app/ports.py",
+    "app/connections/terms.py",
     "app/core/answers.py",
     "app/core/audit.py",
     "app/core/json_value.py",
@@ -180,6 +183,24 @@ def test_every_command_of_the_makefile_that_the_readme_names_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`", (ROOT / "README.md").read_text()))
     assert named <= targets
+
+
+@pytest.mark.spec("observe")
+async def test_the_metrics_of_the_specification_are_those_of_the_registry() -> None:
+    async with doors_house() as doors:
+        answer = await doors.get("/metrics")
+        host = doors.app.state.host
+        measures = host.telemetry.measures
+        shown = [
+            *measures.counters,
+            *measures.histograms,
+            *measures.gauges,
+            *gauges(host, doors.streams),
+        ]
+    listed = [(row[0].strip("`"), tuple(re.findall(r"`(\w+)`", row[1]))) for row in spec_table("observe")]
+    assert sorted(listed) == sorted((measure.name, measure.labels) for measure in shown)
+    described = re.findall(r"^# TYPE (\w+) ", answer.text, flags=re.MULTILINE)
+    assert {name for name in described if not name.startswith("process_")} == {name for name, _ in listed}
 
 
 def test_the_lock_holds_exactly_what_the_project_asks_for_and_says_nothing_of_where_from() -> None:

@@ -55,6 +55,17 @@ async def test_a_port_that_is_taken_is_refused_with_what_to_do(tmp_path: Path) -
     assert "Traceback" not in ended.value.log
 
 
+@pytest.mark.spec("observe")
+async def test_traces_that_cannot_be_exported_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    daemon = Daemon(tmp_path, {**endpoint, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "1000000"})
+    with pytest.raises(DaemonEndedError) as ended:
+        await daemon.start()
+    assert ended.value.status == 2
+    assert "OTEL_*" in ended.value.log
+    assert "Traceback" not in ended.value.log
+
+
 @pytest.mark.spec("shutdown")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 async def test_a_signal_ends_the_daemon_and_its_children(tmp_path: Path, number: signal.Signals) -> None:

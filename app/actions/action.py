@@ -1,7 +1,7 @@
 """What an action is: a kind, its parameters, and what it does to a workspace. SPEC §actions."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -12,6 +12,7 @@ from app.core.json_value import JsonObject
 from app.core.principal import Principal
 from app.core.problem import Stage
 from app.core.problems import ParameterInvalid, ParameterRequired
+from app.core.telemetry import Telemetry
 from app.operations.board import Boards
 from app.ports import Store
 from app.settings import Settings
@@ -27,6 +28,7 @@ class Host:
     manager: WorkspaceManager
     boards: Boards
     store: Store
+    telemetry: Telemetry = field(default_factory=Telemetry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Performing an action for a door: find it, run it, log one line, leave an audit row. SPEC §actions, §observe."""
+"""Performing an action for a door: find it, run it, log and count it, leave an audit row. SPEC §actions, §observe."""
 
 import time
 import uuid
@@ -107,9 +107,13 @@ def _run(
 
 async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> ActionOutcome:
     began = time.perf_counter()
-    outcome = "cancelled"
+    outcome, server, telemetry = "cancelled", _server(members), run.host.telemetry
+    span = telemetry.tracer.begin(
+        row.kind, "server", {"plurnk.workspace": run.workspace.name, "plurnk.server": server}
+    )
     try:
-        ended = await row.perform(run, members)
+        with span.entered():
+            ended = await row.perform(run, members)
         outcome = _word(ended)
     except Problem as problem:
         outcome = problem.code
@@ -120,14 +124,17 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
     else:
         return ended
     finally:
-        server = _server(members)
+        seconds = time.perf_counter() - began
+        telemetry.measures.actions.add(row.kind, outcome)
+        telemetry.measures.action_seconds.add(seconds, row.kind)
+        span.end(outcome)
         log.info(
             "action",
             workspace=run.workspace.name,
             kind=row.kind,
             server=server,
             outcome=outcome,
-            ms=round((time.perf_counter() - began) * 1000, 2),
+            ms=round(seconds * 1000, 2),
         )
         if row.is_audited:
             await _audit(run, row.kind, server, outcome)

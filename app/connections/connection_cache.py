@@ -25,6 +25,7 @@ from app.connections.prepare import LISTS, Listed
 from app.core.answers import Answer, Result
 from app.core.cache_control import cache_control
 from app.core.json_value import JsonObject
+from app.core.measures import Measures
 
 PATIENCE_S: Final = 15.0
 """How long a preparation waits for a list that another one drains."""
@@ -46,7 +47,10 @@ class Caches:
         entries_max: int = ENTRIES_MAX,
         bytes_max: int = BYTES_MAX,
         patience: float = PATIENCE_S,
+        measures: Measures | None = None,
     ) -> None:
+        self.lookups = (measures or Measures()).cache_lookups
+        """Looks into what is kept: ``lists`` or ``reads``, ``hit`` or ``miss``."""
         self.lists = Cache[Listed](clock=clock, entries_max=entries_max, bytes_max=bytes_max)
         self.flights = ListFlights(self.lists, patience=patience)
         self.reads = Cache[bytes](clock=clock, entries_max=entries_max, bytes_max=bytes_max)
@@ -122,8 +126,18 @@ class ConnectionCache:
         """
         if self._is_child:
             return await drain()
+        is_asked = False
+
+        async def ask() -> Listed:
+            nonlocal is_asked
+            is_asked = True
+            return await drain()
+
         places = self._places(method)
-        return await self._caches.flights.listed(places, drain, is_afresh=self._is_afresh)
+        try:
+            return await self._caches.flights.listed(places, ask, is_afresh=self._is_afresh)
+        finally:
+            self._caches.lookups.add("lists", "miss" if is_asked else "hit")
 
     async def read(self, params: JsonObject, ask: Ask) -> Answer:
         """Return the answer to ``resources/read``, kept or asked for.
@@ -138,6 +152,7 @@ class ConnectionCache:
             return await ask()
         places, reads = self._places(uri), self._caches.reads
         kept = reads.get(places)
+        self._caches.lookups.add("reads", "miss" if kept is None else "hit")
         if kept is not None:
             self._remember(uri)
             return Result(orjson.loads(kept), len(kept))

@@ -18,22 +18,26 @@ from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.http_pool import HttpPool
 from app.connections.judging import Judge
+from app.connections.measured_transport import MeasuredOpener
 from app.connections.oauth.authorizations import Authorizations, capabilities_with
 from app.connections.oauth.connection_authorization import ConnectionAuthorization
 from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
-from app.connections.server_connection import ServerConnection, Terms
+from app.connections.server_connection import ServerConnection
 from app.connections.stdio import StdioOpener
 from app.connections.stdio_policy import require_startable
 from app.connections.streamable_http import StreamableHttpTransport, Trace
 from app.connections.subscriptions import WatchTerms
+from app.connections.terms import Terms
 from app.connections.transport import OnLost, OpenTransport, Transport
 from app.core.definitions import StdioDefinition
 from app.core.json_value import JsonObject
 from app.core.masking import Mask
+from app.core.problem import Problem
 from app.core.problems import AddressRefused, AuthorizationRefused, DefinitionInvalid, TooMany
 from app.core.references import HttpExpanded, StdioExpanded, expand_definition, unrestricted
+from app.core.telemetry import Telemetry
 from app.ports import AuthorizationDemanded, Connection, Target
 from app.settings import Settings
 
@@ -63,7 +67,7 @@ class Connector:
         mask: Mask,
         *,
         reaper: Reaper | None = None,
-        trace: Trace | None = None,
+        telemetry: Telemetry | None = None,
         backoff: Backoff | None = None,
         caches: Caches | None = None,
     ) -> None:
@@ -78,8 +82,11 @@ class Connector:
         self._pool = HttpPool(settings)
         self._authorizations = Authorizations(settings, mask)
         self._reaper = reaper or Reaper()
-        self._caches = caches or Caches(patience=settings.connect_timeout_ms / 2000)
-        self._trace = trace
+        self._telemetry = telemetry or Telemetry()
+        self._caches = caches or Caches(
+            patience=settings.connect_timeout_ms / 2000, measures=self._telemetry.measures
+        )
+        self._trace: Trace = self._telemetry.tracer.carrier
         self._places = anyio.Semaphore(settings.max_preparations)
         self._terms = Terms(
             connect_timeout_ms=settings.connect_timeout_ms,
@@ -90,6 +97,7 @@ class Connector:
                 max_schema_depth=settings.max_schema_depth, max_schema_nodes=settings.max_schema_nodes
             ),
             watch=_watch_terms(settings.max_listens, backoff),
+            measures=self._telemetry.measures,
         )
 
     async def open(
@@ -101,29 +109,24 @@ class Connector:
             Problem: it cannot be made; everything it had opened is closed.
             AuthorizationDemanded: a person has to sign in first.
         """
-        async with self._place(is_explicit=target.is_explicit):
-            definition = target.definition
-            peer = Peer(definition.name, definition.transport)
-            opening = await self._opening(target, group)
-            began = anyio.current_time()
-            connection = ServerConnection(
-                peer,
-                opening.transport,
-                self._terms,
-                group=group,
-                on_change=on_change,
-                enabled=definition.tools,
-                cache=opening.cache,
-                authorization=opening.authorization,
-            )
-            try:
-                await connection.prepare()
-            except AuthorizationRefused:
-                if opening.authorization is None or opening.authorization.demand is None:
-                    raise
-                spent = anyio.current_time() - began
-                raise await self._demanded(target, opening.authorization, spent) from None
+        outcome = "cancelled"
+        try:
+            async with self._place(is_explicit=target.is_explicit):
+                connection = await self._prepared(target, group, on_change)
+        except Problem as problem:
+            outcome = problem.code
+            raise
+        except AuthorizationDemanded:
+            outcome = "authorization-required"
+            raise
+        except Exception:
+            outcome = "internal"
+            raise
+        else:
+            outcome = "ok"
             return connection
+        finally:
+            self._telemetry.measures.preparations.add(target.definition.transport, outcome)
 
     async def _demanded(
         self, target: Target, authorization: ConnectionAuthorization, spent: float
@@ -147,6 +150,38 @@ class Connector:
             await self._pool.close()
         finally:
             await self._reaper.close()
+
+    async def _prepared(
+        self, target: Target, group: TaskGroup, on_change: Callable[[Connection], None]
+    ) -> ServerConnection:
+        """Return a READY connection.
+
+        Raises:
+            Problem: as ``open``.
+            AuthorizationDemanded: likewise.
+        """
+        definition = target.definition
+        peer = Peer(definition.name, definition.transport)
+        opening = await self._opening(target, group)
+        began = anyio.current_time()
+        connection = ServerConnection(
+            peer,
+            MeasuredOpener(opening.transport, peer, self._telemetry),
+            self._terms,
+            group=group,
+            on_change=on_change,
+            enabled=definition.tools,
+            cache=opening.cache,
+            authorization=opening.authorization,
+        )
+        try:
+            await connection.prepare()
+        except AuthorizationRefused:
+            if opening.authorization is None or opening.authorization.demand is None:
+                raise
+            spent = anyio.current_time() - began
+            raise await self._demanded(target, opening.authorization, spent) from None
+        return connection
 
     @asynccontextmanager
     async def _place(self, *, is_explicit: bool = False) -> AsyncGenerator[None]:

@@ -8,10 +8,7 @@ alone. Changed lists are listed again over the same transport; a refresh that fa
 
 import time
 from collections.abc import Callable, Collection
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
 
 import anyio
 import structlog
@@ -20,13 +17,13 @@ from anyio.abc import TaskGroup
 from app.connections.classify import Peer
 from app.connections.connection_cache import Caches, ConnectionCache
 from app.connections.header_mismatch import changed_schema, is_header_mismatch
-from app.connections.judging import Judge
 from app.connections.oauth.connection_authorization import ConnectionAuthorization
-from app.connections.prepare import DISCOVER, LISTS, CatalogLimits, Preparation
-from app.connections.recovery import Attempts, Backoff
-from app.connections.refreshes import Pace, Refreshes
+from app.connections.prepare import DISCOVER, LISTS, Preparation
+from app.connections.recovery import Attempts
+from app.connections.refreshes import Refreshes
 from app.connections.subscription_filter import Filter
-from app.connections.subscriptions import Observer, OnTask, Watch, WatchTerms
+from app.connections.subscriptions import Observer, OnTask, Watch
+from app.connections.terms import Terms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
 from app.core.answers import Answer, HttpRefusal, RequestNotSent
 from app.core.catalog import ServerCatalog
@@ -40,23 +37,6 @@ from app.ports import Authorization, AuthorizationAttempt
 log = structlog.get_logger(__name__)
 
 READ = "resources/read"
-
-Slot: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
-"""Gives a place among the daemon's preparations, after queueing for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How connections are prepared and recovered; the same for all of a daemon."""
-
-    connect_timeout_ms: int
-    limits: CatalogLimits
-    slot: Slot
-    backoff: Backoff
-    watch: WatchTerms = field(default_factory=WatchTerms)
-    pace: Pace = field(default_factory=Pace)
-    judge: Judge | None = None
-    """Without one the tools are judged when they are published."""
 
 
 class ServerConnection:
@@ -87,6 +67,7 @@ class ServerConnection:
         if authorization is not None:
             authorization.on_demand, authorization.on_granted = self._demand, self._take_grant
         self._state = ConnectionState.PREPARING
+        terms.measures.connection_moved(None, self._state)
         self._problem: Problem | None = None
         self._transport: Transport | None = None
         self._catalog: ServerCatalog | None = None
@@ -281,6 +262,7 @@ class ServerConnection:
             problem = self._silent(preparation.awaits, timeout_ms) if deadline.cancelled_caught else None
         except Problem as raised:
             problem = raised
+        self._terms.measures.refreshes.add("ok" if problem is None else problem.code)
         if self._state is not ConnectionState.READY:
             return True  # lost meanwhile: what recovers it lists afresh
         if catalog != self._catalog or problem is not self._problem:
@@ -373,6 +355,7 @@ class ServerConnection:
             if self._state is not ConnectionState.RECOVERING:
                 return  # retired meanwhile, which closes what was opened
             self._be_ready()
+        self._terms.measures.restarts.add("ok" if self._problem is None else self._problem.code)
         self._on_change(self)
         if self._state is ConnectionState.RECOVERING:
             # What a failed attempt started does not wait for the next one.
@@ -393,4 +376,5 @@ class ServerConnection:
         return failure
 
     def _advance(self, event: ConnectionEvent) -> None:
-        self._state = advance(self._state, event)
+        before, self._state = self._state, advance(self._state, event)
+        self._terms.measures.connection_moved(before, self._state)

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from app.actions.action import Host
 from app.core.problem import Problem
+from app.doors.endpoint import Exposition
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
@@ -19,7 +20,12 @@ from app.tokens import Tokens
 
 
 def build_application(
-    routes: Sequence[BaseRoute], *, host: Host, tokens: Tokens, streams: OpenStreams
+    routes: Sequence[BaseRoute],
+    *,
+    host: Host,
+    tokens: Tokens,
+    streams: OpenStreams,
+    exposition: Exposition,
 ) -> FastAPI:
     """Return the application that serves these routes for a host that can serve already.
 
@@ -34,6 +40,7 @@ def build_application(
     application.add_middleware(Gate, settings=host.settings, tokens=tokens)
     application.state.host = host
     application.state.streams = streams
+    application.state.exposition = exposition
     return application
 
 

@@ -5,16 +5,22 @@ request.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
+from typing import Final
 
 from app.actions.action import Host
+from app.core import trace_context
 from app.core.problem import Problem
-from app.doors.asgi import Receive, Scope, Send
+from app.doors.asgi import Receive, Scope, Send, header_values
 from app.doors.body import BodyLate, ClientGone
 from app.doors.problem_response import logged_internal, send_blank_problem, send_problem
 from app.doors.streams import OpenStreams
 
 Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
+Exposition = Callable[[], bytes]
+"""Gives the metrics in the text format of Prometheus."""
+_NOBODY: Final = nullcontext()
 
 
 class AsgiEndpoint:
@@ -27,7 +33,8 @@ class AsgiEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            await self._handler(scope, receive, send)
+            with called_by(scope):
+                await self._handler(scope, receive, send)
         except Problem as problem:
             await send_problem(send, problem)
         except ClientGone:
@@ -48,3 +55,21 @@ def streams_of(scope: Scope) -> OpenStreams:
     """Return the registry of requests in flight."""
     streams: OpenStreams = scope["app"].state.streams
     return streams
+
+
+def exposition_of(scope: Scope) -> bytes:
+    """Return the metrics as they are now."""
+    exposition: Exposition = scope["app"].state.exposition
+    return exposition()
+
+
+def called_by(scope: Scope) -> AbstractContextManager[None]:
+    """Make the request a part of its caller's trace during the block, where it says that it is. SPEC §observe."""
+    parents = header_values(scope, b"traceparent")
+    if not parents:
+        return _NOBODY
+    states = header_values(scope, b"tracestate")
+    context = trace_context.parse(
+        [value.decode("latin-1") for value in parents], [value.decode("latin-1") for value in states]
+    )
+    return _NOBODY if context is None else host_of(scope).telemetry.tracer.called(context)

@@ -100,7 +100,7 @@ def _is_preflight(scope: Scope) -> bool:
 async def _send_preflight(scope: Scope, send: Send) -> None:
     headers: list[tuple[bytes, bytes]] = [
         (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
-        (b"access-control-allow-headers", b"authorization, content-type, accept"),
+        (b"access-control-allow-headers", b"authorization, content-type, accept, traceparent, tracestate"),
         (b"access-control-max-age", PREFLIGHT_MAX_AGE_S),
     ]
     if header_values(scope, b"access-control-request-private-network"):

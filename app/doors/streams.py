@@ -115,6 +115,11 @@ class OpenStreams:
         """Whether ``end_all`` was called; nothing new is taken up then."""
         return self._is_ending
 
+    @property
+    def open_count(self) -> int:
+        """How many streams are open."""
+        return self._open
+
     @contextmanager
     def stream(self) -> Generator[None]:
         """Count one open stream during the block.

@@ -20,6 +20,7 @@ from app.core.operation_problems import (
     OperationNotFound,
     ResumeIncomplete,
 )
+from app.core.telemetry import Telemetry
 from app.operations.endings import Rest, Settled, StillOpen, Waiting, Working, settled
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.open_operations import Allowance, OpenOperations
@@ -34,8 +35,11 @@ __all__ = ["Board", "Boards", "ResumeEntry", "Settled", "StillOpen", "Waiting", 
 class Boards:
     """The board of every workspace, made on first use."""
 
-    def __init__(self, settings: Settings, *, kept_s: float = KEPT_S) -> None:
+    def __init__(
+        self, settings: Settings, *, kept_s: float = KEPT_S, telemetry: Telemetry | None = None
+    ) -> None:
         self._settings = settings
+        self._telemetry = telemetry or Telemetry()
         self._kept_s = kept_s
         self._allowance = Allowance(settings.max_operations)
         self._boards: dict[str, Board] = {}
@@ -45,7 +49,13 @@ class Boards:
         board = self._boards.get(workspace.name)
         if board is None or board.workspace is not workspace:
             self._make_room()
-            board = Board(workspace, settings=self._settings, allowance=self._allowance, kept_s=self._kept_s)
+            board = Board(
+                workspace,
+                settings=self._settings,
+                allowance=self._allowance,
+                kept_s=self._kept_s,
+                telemetry=self._telemetry,
+            )
             self._boards[workspace.name] = board
         return board
 
@@ -76,12 +86,20 @@ class Board:
     """The operations of one workspace."""
 
     def __init__(
-        self, workspace: Workspace, *, settings: Settings, allowance: Allowance, kept_s: float = KEPT_S
+        self,
+        workspace: Workspace,
+        *,
+        settings: Settings,
+        allowance: Allowance,
+        kept_s: float,
+        telemetry: Telemetry,
     ) -> None:
         self.workspace = workspace
         self.settings = settings
         self._settled = SettledOperations(kept_s=kept_s)
-        self._open = OpenOperations(workspace, settings=settings, allowance=allowance, kept=self._settled)
+        self._open = OpenOperations(
+            workspace, settings=settings, allowance=allowance, kept=self._settled, telemetry=telemetry
+        )
 
     @property
     def is_empty(self) -> bool:

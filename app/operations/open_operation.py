@@ -15,10 +15,12 @@ from app.core.answers import Progress, Result
 from app.core.events import Interrupt
 from app.core.interrupts import ResumeEntry, fingerprint, require_fit
 from app.core.json_value import JsonObject
-from app.core.operation import Operation
+from app.core.measures import Measures
+from app.core.operation import Operation, Work
 from app.core.operation_problems import InterruptConflict
 from app.core.operation_state import OperationState
 from app.core.snapshot import ServerSnapshot
+from app.core.telemetry import NO_SPAN, Span, Tracer
 from app.ports import AuthorizationAttempt, Connection
 from app.workspaces.pending import ParkedQuestion
 from app.workspaces.workspace import Lease
@@ -52,6 +54,8 @@ class OpenOperation:
     deadline: float
     """For the whole of it, in the loop's time."""
     admit: Admit
+    span: Span = NO_SPAN
+    """The whole of it; what an answer sets going later is a part of it too."""
     scope: anyio.CancelScope | None = None
     """Set while a request's task drives it."""
     lease: Lease | None = None
@@ -147,6 +151,12 @@ class OpenOperation:
             self.held = ExitStack()
             self.held.enter_context(use)
 
+    def note_end(self, measures: Measures) -> None:
+        """Count how it ended, and end its span; called once."""
+        ending = str(self.machine.state)
+        measures.operations.add(self.machine.work.kind, ending)
+        self.span.end(ending)
+
     def release(self) -> None:
         """Let go of the task, the lease and the workspace. Idempotent."""
         if self.forget_task is not None:
@@ -157,3 +167,9 @@ class OpenOperation:
             self.lease = None
         if self.held is not None:
             self.held.close()
+
+
+def operation_span(tracer: Tracer, work: Work) -> Span:
+    """Return the span of a new operation, which says no argument, no result and no URI."""
+    attributes = {"plurnk.server": work.server, "plurnk.kind": work.kind, "gen_ai.tool.name": work.tool}
+    return tracer.begin("operation", "internal", attributes)

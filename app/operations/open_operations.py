@@ -23,9 +23,10 @@ from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
 from app.core.rfc3339 import rfc3339
 from app.core.steps import Ask, Authorize, Completed, Failed, Send, SignIn, Step, Wait
+from app.core.telemetry import Telemetry
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.live_progress import LiveProgress
-from app.operations.open_operation import Admit, OpenOperation
+from app.operations.open_operation import Admit, OpenOperation, operation_span
 from app.operations.settled import SettledOperation, SettledOperations
 from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
@@ -53,12 +54,19 @@ class OpenOperations:
     """Every open operation of one workspace."""
 
     def __init__(
-        self, workspace: Workspace, *, settings: Settings, allowance: Allowance, kept: SettledOperations
+        self,
+        workspace: Workspace,
+        *,
+        settings: Settings,
+        allowance: Allowance,
+        kept: SettledOperations,
+        telemetry: Telemetry,
     ) -> None:
         self.workspace = workspace
         self.settings = settings
         self._allowance = allowance
         self._kept = kept
+        self._telemetry = telemetry
         self.task_cancels = TaskCancels(workspace.owner)
         self._sign_ins = SignIns(workspace.pending)
         self._open: dict[str, OpenOperation] = {}
@@ -94,6 +102,7 @@ class OpenOperations:
             thread_id=thread_id,
             deadline=now + self.settings.request_timeout_ms / 1000,
             admit=admit,
+            span=operation_span(self._telemetry.tracer, work),
         )
         self._open[operation_id] = operation
         self._allowance.count += 1
@@ -112,7 +121,7 @@ class OpenOperations:
         machine = operation.machine
         operation.scope = scope = anyio.CancelScope(deadline=operation.deadline)
         try:
-            with scope:
+            with scope, operation.span.entered():
                 step = first()
                 while isinstance(step, Send | Wait | Authorize | SignIn):
                     step = await self._perform(operation, step, observe)
@@ -288,6 +297,7 @@ class OpenOperations:
         if self._open.pop(operation.id, None) is None:
             return
         self._allowance.count -= 1
+        operation.note_end(self._telemetry.measures)
         self._drop_timer(operation)
         self._sign_ins.settle(operation)
         if operation.lease is not None and (task := operation.machine.task_id) is not None:

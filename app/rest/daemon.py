@@ -1,4 +1,4 @@
-"""What REST says about the daemon: health, workspaces, the definition's schema, OpenAPI. SPEC §agui."""
+"""What REST says about the daemon: health, metrics, workspaces, schema, OpenAPI. SPEC §agui, §observe."""
 
 from functools import cache
 
@@ -7,12 +7,13 @@ import orjson
 from app.core.definitions import SCHEMA
 from app.core.problems import ShuttingDown, WorkspaceRefused
 from app.doors.asgi import Receive, Scope, Send, send_whole
-from app.doors.endpoint import host_of, streams_of
+from app.doors.endpoint import exposition_of, host_of, streams_of
 from app.doors.security import principal_of
 from app.rest.answers import send_json
 from app.rest.openapi import document
 
 SCHEMA_JSON = b"application/schema+json"
+PROMETHEUS_TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 _SCHEMA_BYTES = orjson.dumps(SCHEMA)
 
 
@@ -39,9 +40,18 @@ async def list_workspaces(scope: Scope, _receive: Receive, send: Send) -> None:
         WorkspaceRefused: the token is one workspace's.
         StoreUnavailable: the database could not be read.
     """
-    if principal_of(scope).workspace is not None:
-        raise WorkspaceRefused
+    _require_operator(scope)
     await send_json(send, {"workspaces": [*await host_of(scope).manager.names()]})
+
+
+async def metrics(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer what the daemon counted, for Prometheus.
+
+    Raises:
+        WorkspaceRefused: the token is one workspace's.
+    """
+    _require_operator(scope)
+    await send_whole(send, 200, exposition_of(scope), media_type=PROMETHEUS_TEXT)
 
 
 async def definition_schema(_scope: Scope, _receive: Receive, send: Send) -> None:
@@ -52,6 +62,16 @@ async def definition_schema(_scope: Scope, _receive: Receive, send: Send) -> Non
 async def openapi(_scope: Scope, _receive: Receive, send: Send) -> None:
     """Answer the OpenAPI document of both doors."""
     await send_whole(send, 200, _openapi_bytes())
+
+
+def _require_operator(scope: Scope) -> None:
+    """Return where the request is the operator's.
+
+    Raises:
+        WorkspaceRefused: the token is one workspace's.
+    """
+    if principal_of(scope).workspace is not None:
+        raise WorkspaceRefused
 
 
 @cache

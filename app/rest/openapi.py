@@ -120,6 +120,13 @@ def _daemon_paths() -> JsonObject:
                 closed({"workspaces": names}),
             )
         },
+        "/metrics": {
+            "get": _plain(
+                "What the daemon counted, in the text format of Prometheus; the operator's.",
+                {"type": "string"},
+                "text/plain",
+            )
+        },
         "/v1/schemas/server-definition": {
             "get": _plain(
                 "The JSON Schema of a server definition.", {"type": "object"}, "application/schema+json"

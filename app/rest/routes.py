@@ -24,6 +24,7 @@ _TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/v1/workspaces", daemon.list_workspaces),
     ("GET", "/v1/schemas/server-definition", daemon.definition_schema),
     ("GET", "/openapi.json", daemon.openapi),
+    ("GET", "/metrics", daemon.metrics),
     ("GET", "/healthz", daemon.alive),
     ("GET", "/readyz", daemon.ready),
 )

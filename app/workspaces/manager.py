@@ -81,6 +81,16 @@ class WorkspaceManager:
         )
         return made
 
+    @property
+    def count(self) -> int:
+        """How many workspaces there are in memory."""
+        return len(self._workspaces)
+
+    @property
+    def pending_count(self) -> int:
+        """How many sign-ins are pending, over all workspaces."""
+        return self._places.count
+
     async def names(self) -> list[str]:
         """Return the names of the workspaces that are stored or in use, sorted.
 

@@ -1,5 +1,6 @@
 """Performing an action: found or refused, one log line, one audit row, never another's workspace."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,10 @@ async def test_every_action_leaves_one_log_line_and_a_change_an_audit_row(tmp_pa
             ("workspace.mcp.detach", None, "parameter-invalid", "w"),
         ]
         assert all(line["ms"] >= 0 for line in lines)
+        measures = house.host.telemetry.measures
+        assert measures.actions.values == Counter((line["kind"], line["outcome"]) for line in lines)
+        timed = {kind: sum(each.buckets) for (kind,), each in measures.action_seconds.values.items()}
+        assert timed == Counter(line["kind"] for line in lines)
         rows = await house.store.audit_rows()
         assert [(row.actor, row.workspace, row.kind, row.server, row.outcome) for row in reversed(rows)] == [
             ("operator", "w", "workspace.mcp.attach", "p", "ok"),

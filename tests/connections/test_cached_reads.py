@@ -12,7 +12,7 @@ from tests.support.peers.programs import stdio_definition
 from tests.support.scripted_http import Reply, Seen, error, result, scripted_http
 
 
-@pytest.mark.spec("watch")
+@pytest.mark.spec("watch", "observe")
 @pytest.mark.parametrize("control, asked", [(PUBLIC, 1), (PRIVATE, 2)], ids=["public", "private"])
 async def test_a_read_is_served_again_to_whom_it_may_be(control: dict[str, Any], asked: int) -> None:
     async with scripted_http(answers(control)) as peer, house() as home:
@@ -23,6 +23,8 @@ async def test_a_read_is_served_again_to_whom_it_may_be(control: dict[str, Any],
         assert second["contents"] == [{"uri": URI, "text": "x"}]
         assert (await text_of(other)) == second
         assert len(peer.of("resources/read")) == asked
+        lookups = {each: home.caches.lookups.values["reads", each] for each in ("hit", "miss")}
+        assert lookups == {"hit": 3 - asked, "miss": asked}
         await text_of(mine, "memo://b")
         assert len(peer.of("resources/read")) == asked + 1
 

@@ -229,13 +229,14 @@ async def test_a_failing_list_is_never_kept() -> None:
         assert [entry.name for entry in (await home.open(peer, "b")).catalog.tools] == ["a"]
 
 
-@pytest.mark.spec("watch")
+@pytest.mark.spec("watch", "observe")
 async def test_a_change_of_the_lists_is_asked_for_again_by_the_next_to_come() -> None:
     async with scripted_http(answers(PUBLIC)) as peer, house() as home:
         connection = await home.open(peer, "a")
         connection.cache.invalidate("resources")
         await home.open(peer, "b")
         assert [len(peer.of(method)) for method in LISTS] == [1, 2, 2, 1]
+        assert home.caches.lookups.values == {("lists", "miss"): 6, ("lists", "hit"): 2}
         connection.cache.invalidate("tools")
         connection.cache.invalidate("no-such-capability")
         await home.open(peer, "c")

@@ -12,7 +12,8 @@ from app.connections.recovery import Backoff
 from app.core.connection_state import ConnectionState
 from app.core.definitions import parse_definition
 from app.core.masking import Mask
-from app.core.problems import CatalogInvalid
+from app.core.problems import CatalogInvalid, ServerUnavailable
+from app.core.telemetry import Telemetry
 from app.ports import Connection, Target
 from app.settings import Settings
 from tests.support.peers.programs import http_definition, scripted_definition
@@ -45,6 +46,39 @@ async def test_exactly_the_capabilities_that_work_are_declared(tmp_path: Path) -
                 "elicitation": {"form": {}, "url": {}},
                 "extensions": {"io.modelcontextprotocol/tasks": {}},
             }
+
+
+@pytest.mark.spec("observe")
+async def test_every_preparation_is_counted_with_its_end_and_no_connection_for_ever(tmp_path: Path) -> None:
+    silent = stream(anyio.Event())
+    async with scripted_http() as peer, scripted_http({"server/discover": silent}) as mute:
+        telemetry = Telemetry()
+        (gauge,) = telemetry.measures.gauges
+        connector = Connector(Settings(), {}, Mask(), telemetry=telemetry)
+
+        async def open_one(definition: dict[str, object]) -> Connection:
+            target = Target("w", parse_definition(definition), "workspace", True)
+            return await connector.open(target, group, lambda _: None)
+
+        async with anyio.create_task_group() as group:
+            connection = await open_one(http(peer))
+            assert gauge.read()["ready",] == 1
+            with pytest.raises(ServerUnavailable):
+                await open_one({"name": "q", "transport": "stdio", "command": str(tmp_path / "absent")})
+            async with anyio.create_task_group() as leaving:
+                leaving.start_soon(open_one, http(mute))
+                await mute.has_seen(1)
+                assert gauge.read()["preparing",] == 1
+                leaving.cancel_scope.cancel()
+            await connection.retire()
+        await connector.close()
+    assert telemetry.measures.preparations.values == {
+        ("http", "ok"): 1,
+        ("stdio", "server-unavailable"): 1,
+        ("http", "cancelled"): 1,
+    }
+    assert set(gauge.read().values()) == {0}
+    assert telemetry.measures.requests.values["http", "cancelled"] == 1
 
 
 @pytest.mark.spec("limits")

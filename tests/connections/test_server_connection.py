@@ -119,7 +119,7 @@ async def test_a_lost_server_is_prepared_again_and_its_catalog_stays_meanwhile()
         await home.connection.retire()
 
 
-@pytest.mark.spec("connection")
+@pytest.mark.spec("connection", "observe")
 async def test_recovery_goes_on_through_every_kind_of_failure() -> None:
     gone = ServerUnavailable("p", "stdio", "cannot start")
     dying: Script = {"tools/list": AnswerLost("it ended")}
@@ -129,6 +129,8 @@ async def test_recovery_goes_on_through_every_kind_of_failure() -> None:
         await home.until(ConnectionState.READY)
         codes = [code for _, code in home.news]
         assert codes == ["server-unavailable", "server-unavailable", "server-unavailable", "internal", None]
+        restarts = home.connection._terms.measures.restarts
+        assert restarts.values == {("server-unavailable",): 2, ("internal",): 1, ("ok",): 1}
         assert [way.closed for way in home.ways] == [1, 1, 0]
         home.ways[-1].lose()
         await home.until(ConnectionState.READY)

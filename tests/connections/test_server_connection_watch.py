@@ -14,9 +14,10 @@ from app.connections.judging import Judge
 from app.connections.prepare import CatalogLimits
 from app.connections.recovery import Backoff
 from app.connections.refreshes import Pace
-from app.connections.server_connection import ServerConnection, Terms
+from app.connections.server_connection import ServerConnection
 from app.connections.streamable_http import StreamableHttpTransport
 from app.connections.subscriptions import WatchTerms
+from app.connections.terms import Terms
 from app.connections.transport import OnLost, Transport
 from app.core.connection_state import ConnectionState
 from app.core.problems import CatalogInvalid
@@ -211,6 +212,8 @@ async def test_a_refresh_that_fails_keeps_the_catalog_and_says_so(
         else:
             await anyio.sleep(0.05)
             assert home.count("tools/list") == 2
+        refreshed = {(code,): 2, ("ok",): 1} if is_tried_again else {(code,): 1}
+        assert home.connection._terms.measures.refreshes.values == refreshed
 
 
 async def test_a_stream_that_was_lost_is_followed_by_one_refresh() -> None:

@@ -12,10 +12,11 @@ from app.connections.classify import Peer
 from app.connections.prepare import CatalogLimits
 from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
-from app.connections.server_connection import ServerConnection, Terms
+from app.connections.server_connection import ServerConnection
 from app.connections.stdio import StdioTransport
 from app.connections.subscription_filter import Acknowledged, Filter, ListChanged, News
 from app.connections.subscriptions import WatchTerms
+from app.connections.terms import Terms
 from app.core.answers import Answer, AnswerLost, AnswerMalformed, RemoteError, RequestNotSent, Result
 from tests.support.children import SCRIPTED_STDIO
 from tests.support.eventually import eventually

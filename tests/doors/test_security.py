@@ -155,7 +155,10 @@ async def test_an_allowed_origin_may_ask_without_a_token_and_come_in_with_one() 
         refused = await client.post("/agui", headers=origin)
         answer = await client.post("/agui", headers={**origin, **bearer()})
     assert (preflight.status_code, preflight.content) == (204, b"")
-    assert preflight.headers["access-control-allow-headers"] == "authorization, content-type, accept"
+    assert (
+        preflight.headers["access-control-allow-headers"]
+        == "authorization, content-type, accept, traceparent, tracestate"
+    )
     assert preflight.headers["access-control-allow-methods"] == "GET, POST, PUT, DELETE"
     assert "access-control-allow-credentials" not in preflight.headers
     assert "access-control-allow-private-network" not in preflight.headers

@@ -52,13 +52,14 @@ async def test_the_examples_of_the_readme_do_what_they_say(
             "PLURNK_TOKEN": daemon.token,
         }
         printed = ""
-        attach, curl = blocks("sh")
-        for script in (attach, curl):
+        attach, curl, scrape = blocks("sh")
+        for script in (attach, curl, scrape):
             printed += await run(["bash", "-euc", script.replace(ADDRESS, daemon.url)], tmp_path, environment)
         assert "attached workshop" in printed
         assert "square_metres: 1.2" in printed
         assert "One box of oak, ready to carry home." in printed
         assert '"isError":false' in printed
+        assert 'plurnk_actions_total{kind="workspace.mcp.attach",outcome="ok"} 1.0' in printed
 
         (typescript,) = blocks("ts")
         assert request.config.cache is not None

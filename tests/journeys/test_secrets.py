@@ -1,12 +1,13 @@
 """No secret is at rest or in anything the daemon itself writes. SPEC §references, §state, §security."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
 from tests.support.daemon import Daemon
+from tests.support.otlp_collector import Collector, otlp_collector
 from tests.support.peers.programs import http_definition, scripted_definition, stdio_definition
 from tests.support.secrets_scan import forms, leaks, leaks_in
 
@@ -20,6 +21,7 @@ SECRETS = {
     "BEARER_SECRET": "canary-bearer-secret-0c4d",
     "STDERR_SECRET": "canary-stderr-secret-1b5e",
 }
+COLLECTOR = {"of a pair": "canary-collector-secret-6c0b", "without a name": "canary-nameless-secret-5d2a"}
 OPERATOR = "canary-operator-token-2a6f"
 
 
@@ -31,11 +33,28 @@ def test_the_search_finds_a_secret_in_every_form(offset: int) -> None:
     assert all(leaks_in({"S": secret}, shape, where="here") for shape in forms(secret).values())
 
 
-@pytest.mark.spec("references", "state", "security")
+@pytest.fixture
+def collector() -> Generator[Collector]:
+    """A collector of spans."""
+    with otlp_collector() as collector:
+        yield collector
+
+
+@pytest.mark.spec("references", "state", "security", "observe")
 async def test_nothing_the_daemon_writes_holds_a_secret(
-    new_daemon: Callable[..., Daemon], sdk_url: str
+    new_daemon: Callable[..., Daemon], sdk_url: str, collector: Collector
 ) -> None:
-    daemon = new_daemon({**SECRETS, "PLURNK_LOG_LEVEL": "debug", "PLURNK_LOG_FORMAT": "json"})
+    daemon = new_daemon(
+        {
+            **SECRETS,
+            "PLURNK_LOG_LEVEL": "debug",
+            "PLURNK_LOG_FORMAT": "json",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+            "OTEL_EXPORTER_OTLP_HEADERS": ",".join(
+                [f"api-key={COLLECTOR['of a pair']}", COLLECTOR["without a name"]]
+            ),
+        }
+    )
     daemon.token = OPERATOR
     await daemon.start()
     answers: list[Any] = []
@@ -80,14 +99,19 @@ async def test_nothing_the_daemon_writes_holds_a_secret(
     # What a peer answers goes to its caller verbatim: the one place where the value may be seen.
     seen = await daemon.call_text("one", "local", "variable", name="GIVEN")
     assert seen == SECRETS["ENV_SECRET"]
+    async with daemon.client() as client:
+        answers.append((await client.get("/metrics")).text)
     assert await daemon.stop() == 0
     await daemon.start()
     await act("workspace.mcp.list")
-    secrets = {**SECRETS, "operator's token": OPERATOR}
+    secrets = {**SECRETS, **COLLECTOR, "operator's token": OPERATOR}
     assert leaks(secrets, [daemon.home, daemon.log_file]) == []
     assert leaks_in(secrets, str(answers).encode(), where="the answers") == []
     assert await daemon.stop() == 0
     assert leaks(secrets, [daemon.home, daemon.log_file]) == []
+    assert {"workspace.mcp.attach", "operation", "tools/call"} <= {span.name for span in collector.spans()}
+    assert collector.headers[0]["api-key"] == COLLECTOR["of a pair"]
+    assert leaks_in(secrets, b"".join(collector.bodies), where="the spans") == []
 
 
 @pytest.mark.spec("security")
@@ -100,6 +124,7 @@ async def test_the_token_is_not_printed_and_each_door_but_health_asks_for_it(dae
             ("POST", "/"),
             ("POST", "/agui"),
             ("GET", "/v1/workspaces"),
+            ("GET", "/metrics"),
             ("GET", "/nothing"),
         ):
             response = await client.request(method, path)

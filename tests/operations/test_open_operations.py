@@ -255,6 +255,9 @@ def require_nothing_left(world: World) -> None:
     assert (house.boards.open_count, house.workspace._users) == (0, 0)
     assert (len(house.workspace.pending), house.state("pending")) == (0, {})
     assert all(client.is_done for client in world.clients)
+    events = [event for client in world.clients for event in client.events]
+    begun = {each.operation for each in events if isinstance(each, ToolCallStarted)}
+    assert sum(house.telemetry.measures.operations.values.values()) == len(begun)
     assert all(request.is_cancelled or request._gate.is_set() for request in house.peer.requests)
 
 
@@ -289,7 +292,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.spec("calls")
+@pytest.mark.spec("calls", "observe")
 @settings(max_examples=80, deadline=None)
 @given(steps=st.lists(STEP, min_size=8, max_size=25))
 def test_every_operation_ends_once_and_leaves_nothing(steps: list[tuple[int, int, int, bool]]) -> None:

@@ -17,6 +17,7 @@ EXPECTED = {
     "/v1/workspaces": {"GET", "HEAD"},
     "/v1/schemas/server-definition": {"GET", "HEAD"},
     "/openapi.json": {"GET", "HEAD"},
+    "/metrics": {"GET", "HEAD"},
     "/healthz": {"GET", "HEAD"},
     "/readyz": {"GET", "HEAD"},
 }

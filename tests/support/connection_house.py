@@ -13,8 +13,9 @@ import anyio.lowlevel
 from app.connections.classify import Peer
 from app.connections.prepare import CatalogLimits
 from app.connections.recovery import Backoff
-from app.connections.server_connection import ServerConnection, Terms
+from app.connections.server_connection import ServerConnection
 from app.connections.subscription_filter import Filter, OnNews
+from app.connections.terms import Terms
 from app.connections.transport import Diagnostics, Lost, OnLost, OnProgress
 from app.core.answers import Answer, RemoteError, Result
 from app.core.connection_state import ConnectionState

@@ -13,7 +13,9 @@ from app.actions.action import Host
 from app.agui.routes import ROUTES as AGUI
 from app.core.catalog import ServerCatalog
 from app.doors.application import build_application
+from app.doors.gauges import gauges
 from app.doors.streams import OpenStreams
+from app.observe.exposition import Exposition
 from app.rest.routes import ROUTES as REST
 from app.tokens import Tokens
 from tests.support.agui_events import JsonEvent, parse_stream, verify_run
@@ -114,8 +116,17 @@ async def doors_house(
     chosen = {"project": PROJECT} if catalogs is None else catalogs
     definitions = {name: {"read": ["echo"]} for name in chosen}
     async with operations_house(chosen, definitions=definitions, environment=environment) as house:
-        host = Host(settings=house.settings, manager=house.manager, boards=house.boards, store=house.store)
+        host = Host(
+            settings=house.settings,
+            manager=house.manager,
+            boards=house.boards,
+            store=house.store,
+            telemetry=house.telemetry,
+        )
         streams, tokens = OpenStreams(limit=house.settings.max_streams), Tokens(TOKEN)
-        app = build_application([*AGUI, *REST, *routes], host=host, tokens=tokens, streams=streams)
+        exposition = Exposition(host.telemetry.measures, gauges(host, streams))
+        app = build_application(
+            [*AGUI, *REST, *routes], host=host, tokens=tokens, streams=streams, exposition=exposition
+        )
         async with streams.running(), served(app) as loopback:
             yield DoorsHouse(app, house, streams, tokens, loopback)

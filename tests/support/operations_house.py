@@ -11,6 +11,7 @@ from app.core.attachments import Attached, Detached
 from app.core.catalog import ServerCatalog
 from app.core.definitions import HttpDefinition, StdioDefinition, parse_definition
 from app.core.events import RunEvent
+from app.core.telemetry import Telemetry
 from app.operations.board import Board, Boards
 from app.settings import Settings
 from app.store.sql_store import SqlStore
@@ -31,6 +32,7 @@ class OperationsHouse:
     store: SqlStore
     boards: Boards
     workspace: Workspace
+    telemetry: Telemetry
     events: list[RunEvent] = field(default_factory=list[RunEvent])
 
     @property
@@ -101,10 +103,11 @@ async def operations_house(
     async with temporary_store() as store, anyio.create_task_group() as group:
         manager = WorkspaceManager(settings=settings, defaults=defaults, store=store, connector=connector)
         await group.start(manager.run)
-        boards = Boards(settings, kept_s=kept_s)
+        telemetry = Telemetry()
+        boards = Boards(settings, kept_s=kept_s, telemetry=telemetry)
         workspace = manager.workspace("w")
         if is_hydrated:
             await workspace.ready()
-        yield OperationsHouse(settings, connector, manager, store, boards, workspace)
+        yield OperationsHouse(settings, connector, manager, store, boards, workspace, telemetry)
         boards.shut_down()
         await manager.shut_down()

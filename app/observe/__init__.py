@@ -1,0 +1,1 @@
+"""ADAPTER to what operators watch daemons with: Prometheus and OpenTelemetry. SPEC §observe."""
