@@ -7,7 +7,6 @@ import pytest
 
 from app.core.problem import Problem
 from app.core.problems import (
-    AuthorizationRefused,
     DefinitionInvalid,
     ParameterInvalid,
     ParameterRequired,
@@ -62,16 +61,16 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Problem]]] = {
         {"server": {"name": "p", "transport": "stdio", "command": "/bin/true"}},
         StdioRefused,
     ),
-    "interactive authorization": (
+    "a client secret that the operator does not lend": (
         {
             "server": {
                 "name": "p",
                 "transport": "http",
                 "url": "URL",
-                "authorization": {"type": "oauth", "redirectUrl": "http://127.0.0.1:7777/cb"},
+                "authorization": {"type": "client-credentials", "clientId": "c", "clientSecret": "${SECRET}"},
             }
         },
-        AuthorizationRefused,
+        ReferenceRefused,
     ),
 }
 
