@@ -46,7 +46,7 @@ test-peers: env
 
 # The official MCP suite in three modes and two releases; needs a registry for the suite itself.
 conformance: env
-	$(BIN)/python -m pytest -m conformance tests/conformance
+	$(BIN)/python -m pytest -m conformance -rs tests/conformance
 
 lock: env
 	$(BIN)/python -m pip install --quiet uv

@@ -3,8 +3,6 @@
 The counts are those that the reference clients get: a scenario with fewer was not really run.
 """
 
-OAUTH = "OAuth is not there yet (SPEC §status)"
-
 RELEASES = {"0.2.0-alpha.11": "conformance-11", "0.2.0-alpha.12": "conformance-12"}
 """The releases of the suite and the names they are installed under."""
 
@@ -73,7 +71,3 @@ def needed(release: str, scenario: str) -> int:
     """Return how many checks of a scenario have to succeed."""
     later = _LATER if release == "0.2.0-alpha.12" else {}
     return later.get(scenario, ALONE[scenario])
-
-
-NOT_YET: dict[str, str] = {scenario: OAUTH for scenario in ALONE if scenario.startswith("auth/")}
-"""Whoever builds it deletes this, and the scenarios are judged."""

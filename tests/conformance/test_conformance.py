@@ -3,13 +3,13 @@
 ``make conformance``; needs a registry for the suite, and nothing from the network after that.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.conformance.expected import ALONE, NOT_YET, RELEASES, SCORED, STRICT, UNSCORED, needed
+from tests.conformance.expected import ALONE, RELEASES, SCORED, STRICT, UNSCORED, needed
 from tests.conformance.suite import SECRETS, Outcome, Suite, installed
 from tests.support.daemon import Daemon
 
@@ -78,18 +78,9 @@ async def alone(suite: Suite) -> dict[str, Outcome]:
             outcomes[scenario] = await suite.alone(scenario)
 
     async with anyio.create_task_group() as group:
-        for scenario in ALONE.keys() - NOT_YET.keys():
+        for scenario in ALONE:
             group.start_soon(one, scenario)
     return outcomes
-
-
-def the(scenarios: Iterable[str]) -> pytest.MarkDecorator:
-    """Run a test for each scenario."""
-    reasons = ((scenario, NOT_YET.get(scenario)) for scenario in scenarios)
-    return pytest.mark.parametrize(
-        "scenario",
-        [pytest.param(name, marks=[pytest.mark.skip(reason)] if reason else []) for name, reason in reasons],
-    )
 
 
 def assert_found(suite: Suite, outcome: Outcome, scenario: str, *faulty: str) -> None:
@@ -99,17 +90,17 @@ def assert_found(suite: Suite, outcome: Outcome, scenario: str, *faulty: str) ->
     assert len(found.having("SUCCESS")) >= needed(suite.release, scenario), found.said
 
 
-@the(SCORED)
+@pytest.mark.parametrize("scenario", SCORED)
 async def test_a_scored_scenario_has_no_failed_check(suite: Suite, contract: Outcome, scenario: str) -> None:
     assert_found(suite, contract, scenario, "FAILURE")
 
 
-@the(STRICT)
+@pytest.mark.parametrize("scenario", STRICT)
 async def test_a_scenario_has_not_even_a_warning(suite: Suite, strict: Outcome, scenario: str) -> None:
     assert_found(suite, strict, scenario, "FAILURE", "WARNING")
 
 
-@the(ALONE)
+@pytest.mark.parametrize("scenario", ALONE)
 async def test_a_scenario_passes_alone_and_its_client_ends_well(
     suite: Suite, alone: dict[str, Outcome], scenario: str
 ) -> None:
@@ -118,7 +109,6 @@ async def test_a_scenario_passes_alone_and_its_client_ends_well(
     assert_found(suite, alone[scenario], scenario, "FAILURE", "WARNING")
 
 
-@pytest.mark.skipif(bool(NOT_YET), reason="some scenarios are not judged yet")
 async def test_the_suite_itself_is_content(contract: Outcome, strict: Outcome) -> None:
     assert contract.exit_status == 0, contract.output
     assert strict.exit_status == 0, strict.output
