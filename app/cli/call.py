@@ -10,7 +10,7 @@ from app.cli.client import DaemonClient
 from app.cli.conversation import ask, converse
 from app.cli.exit_status import ExitStatus
 from app.cli.progress import CallProgress
-from app.cli.questions import answer
+from app.cli.questions import Person, answer
 from app.cli.session import (
     HomeOption,
     JsonOption,
@@ -68,8 +68,7 @@ def _call(session: Session, server: str, tool: str, words: list[str], *, accepts
                 interrupts,
                 workspace=session.workspace,
                 accepts_proposals=accepts_proposals,
-                screen=session.screen,
-                ask=ask,
+                person=Person(session.screen, ask),
             ),
         )
     said_no = bool(result.get("isError") or result.get("rejected"))

@@ -98,10 +98,15 @@ def _problem_of_error(event: JsonObject) -> JsonObject:
 
 
 def ask(prompt: str) -> str:
-    """Return the line that the person typed; the prompt goes to standard error, beside the question."""
+    """Return the line that the person typed; the prompt goes to standard error, beside the question.
+
+    Raises:
+        EOFError: the person left.
+    """
     sys.stderr.write(prompt)
     sys.stderr.flush()
-    line = sys.stdin.readline()
+    # Bytes: a key that is no character must not cost the conversation.
+    line = sys.stdin.buffer.readline()
     if not line:
         raise EOFError
-    return line
+    return line.decode(errors="replace")

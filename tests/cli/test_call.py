@@ -32,7 +32,8 @@ def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
     """Runs the program in a terminal, against the daemon."""
 
     def run(*arguments: str) -> Any:
-        environment = {**os.environ, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
+        inherited = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "BROWSER"}}
+        environment = {**inherited, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
         return terminal([*CLIENT, *arguments], environment, tmp_path)
 
     return run
@@ -148,3 +149,48 @@ def test_what_a_server_requires_is_told_and_left_open(
     assert "https://pay.example/checkout?order=1" in told
     assert "A receipt?" in told
     assert done.stdout == "" or "--json" in flags
+
+
+@pytest.fixture(scope="module")
+def asking(daemon: Daemon) -> str:
+    """The workspace of a server that asks in the middle of a call."""
+    definition = stdio_definition("shop", ELICITING_SERVER, "stdio", "sdk", read=["pay", "deploy"])
+    anyio.run(daemon.attach, "shopping", definition)
+    return "shopping"
+
+
+@pytest.mark.spec("cli", "calls")
+def test_a_person_fills_in_the_forms_of_every_round(asking: str, terminal_of: Callable[..., Any]) -> None:
+    with terminal_of("call", "-w", asking, "shop", "deploy", "service=web") as person:
+        person.wait_for("Which environment should be deployed?")
+        person.wait_for("(1-2 or the value) > ")
+        person.type("production\n")
+        person.wait_for("✗ env: it must be 1-2 or the value")
+        person.type("2\n")
+        person.wait_for("Send it?")
+        person.type("y\n")
+        person.wait_for("Really?")
+        person.wait_for("(y or n) > ")
+        person.type("y\n")
+        person.type("y\n")
+        assert person.exit_status() == 0
+        assert "deployed web to prod" in person.screen
+
+
+@pytest.mark.spec("cli", "calls")
+@pytest.mark.parametrize(
+    "first, second, says",
+    [("y", "/decline", "page accept, receipt decline"), ("d", "/cancel", "page decline, receipt cancel")],
+)
+def test_a_person_consents_to_a_page_and_refuses_a_form(
+    asking: str, terminal_of: Callable[..., Any], first: str, second: str, says: str
+) -> None:
+    with terminal_of("call", "-w", asking, "shop", "pay") as person:
+        person.wait_for("Host: pay.example")
+        person.wait_for("Open this page?")
+        person.type(f"{first}\n")
+        person.wait_for("A receipt?")
+        person.wait_for("(y or n) > ")
+        person.type(f"{second}\n")
+        assert person.exit_status() == 0
+        assert says in person.screen
