@@ -51,7 +51,7 @@ def _check() -> None:
 
 
 def _migrate() -> None:
-    """Bring the database to this release's schema; `serve` does so too."""
+    """Bring the database to this release's schema, as serve does."""
     from app.store.migrate import bring_to_head  # noqa: PLC0415 see the module
     from app.store.refusal import StoreRefused, database_path  # noqa: PLC0415 likewise
 

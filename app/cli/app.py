@@ -1,10 +1,32 @@
 """The client commands as one Typer application; the daemon's own are mounted beside them. SPEC §cli."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 import typer
 
+from app.cli.attach import attach, replace
 from app.cli.call import call
+from app.cli.catalog import complete, read, tools
+from app.cli.changes import detach, reconnect, restore
 from app.cli.demo import demo
-from app.cli.servers import attach, detach, list_servers
+from app.cli.servers import list_servers
+
+COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
+    {
+        "list": list_servers,
+        "attach": attach,
+        "replace": replace,
+        "detach": detach,
+        "reconnect": reconnect,
+        "restore": restore,
+        "tools": tools,
+        "call": call,
+        "read": read,
+        "complete": complete,
+        "demo": demo,
+    }
+)
 
 app = typer.Typer(
     name="plurnk-mcpd",
@@ -18,11 +40,8 @@ app = typer.Typer(
 
 def register(target: typer.Typer) -> None:
     """Add every client command to an application."""
-    target.command("list")(list_servers)
-    target.command("attach")(attach)
-    target.command("detach")(detach)
-    target.command("call")(call)
-    target.command("demo")(demo)
+    for name, command in COMMANDS.items():
+        target.command(name)(command)
 
 
 register(app)

@@ -7,10 +7,8 @@ import typer
 
 from app.cli.arguments import parse
 from app.cli.client import DaemonClient
-from app.cli.conversation import ask, converse
+from app.cli.conversation import hold
 from app.cli.exit_status import ExitStatus
-from app.cli.progress import CallProgress
-from app.cli.questions import Person, answer
 from app.cli.session import (
     HomeOption,
     JsonOption,
@@ -59,18 +57,8 @@ def _call(session: Session, server: str, tool: str, words: list[str], *, accepts
             schema=lambda: input_schema(client, session.workspace, server, tool),
         )
         action: JsonObject = {"kind": KIND, "server": server, "tool": tool, "arguments": arguments}
-        result = converse(
-            client,
-            session.workspace,
-            action,
-            on_event=lambda: CallProgress(session.screen.err, f"{server} · {tool}"),
-            on_questions=lambda interrupts: answer(
-                interrupts,
-                workspace=session.workspace,
-                accepts_proposals=accepts_proposals,
-                person=Person(session.screen, ask),
-            ),
-        )
+        title = f"{server} · {tool}"
+        result = hold(session, client, action, title=title, accepts_proposals=accepts_proposals)
     said_no = bool(result.get("isError") or result.get("rejected"))
     status = ExitStatus.TOOL_SAID_NO if said_no else ExitStatus.OK
     session.end(result, lambda: session.screen.show_call_result(result), status)

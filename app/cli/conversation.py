@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from app.cli.client import DaemonClient
 from app.cli.failures import AnswerLost, ProblemAnswer, RunCancelled
 from app.cli.progress import CallProgress
+from app.cli.questions import Person, answer
+from app.cli.session import Session
 from app.core.json_value import JsonObject
 
 
@@ -95,6 +97,26 @@ def _problem_of_error(event: JsonObject) -> JsonObject:
     if isinstance(plurnk, dict) and isinstance(problem := plurnk.get("problem"), dict):
         return problem
     return {"title": "Run failed", "status": 500, "code": event.get("code"), "detail": event.get("message")}
+
+
+def hold(
+    session: Session, client: DaemonClient, action: JsonObject, *, title: str, accepts_proposals: bool = False
+) -> JsonObject:
+    """Return the result of an action, with a bar for its progress and the person at the terminal for its questions.
+
+    Raises:
+        CommandFailure: it has none, or a question stays open.
+    """
+    person = Person(session.screen, ask)
+    return converse(
+        client,
+        session.workspace,
+        action,
+        on_event=lambda: CallProgress(session.screen.err, title),
+        on_questions=lambda interrupts: answer(
+            interrupts, workspace=session.workspace, accepts_proposals=accepts_proposals, person=person
+        ),
+    )
 
 
 def ask(prompt: str) -> str:

@@ -7,7 +7,7 @@ from app.core.json_value import JsonObject
 REMEDIES = {
     "server-exists": "Detach it first: plurnk-mcpd detach{same} {server}",
     "server-not-found": "See what is attached: plurnk-mcpd list{same}",
-    "tool-not-found": "See the names of its tools: plurnk-mcpd list{same} --json",
+    "tool-not-found": "See the names of its tools: plurnk-mcpd tools{same} {server}",
     "server-not-connected": "See why: plurnk-mcpd list{same}",
     "unauthenticated": 'Give the token: export PLURNK_TOKEN="$(plurnk-mcpd token)"',
     "reference-missing": "Set {variable} in the daemon's environment or in its .env file, and restart it.",

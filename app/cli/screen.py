@@ -102,6 +102,7 @@ class Screen:
         if isinstance(authorization, dict):
             self.say(f"{name} waits for a sign-in until {text_of(authorization, 'expiresAt')}:")
             self.say(f"  {text_of(authorization, 'url')}")
+            self.note(f"  Next: plurnk-mcpd authorize{self.same} {name}")
 
     def show_call_result(self, result: JsonObject) -> None:
         """Show what a tool answered: its content, else its structured result."""

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import anyio
 import pytest
+from typer.testing import CliRunner
 
+from app.cli.app import app
 from tests.support.daemon import Daemon
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -27,16 +29,28 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Generator[Daemon]:
 
 
 @pytest.fixture
-def plurnk(daemon: Daemon, tmp_path: Path) -> Run:
-    """Runs a client command against the daemon, found through its home, without a terminal."""
+def plurnk(daemon: Daemon) -> Run:
+    """Runs a client command against the daemon, found through its home, without a terminal and in this process."""
 
     def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLURNK_")}
-        ours = {"PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token, "COLUMNS": "100"}
+        ours = {**_environment(daemon), **environment}
+        ended = CliRunner().invoke(app, arguments, input=stdin, obj=ours, env={"COLUMNS": "100"})
+        if isinstance(ended.exception, Exception):
+            raise ended.exception
+        return subprocess.CompletedProcess(arguments, ended.exit_code, ended.stdout, ended.stderr)
+
+    return run
+
+
+@pytest.fixture
+def plurnk_process(daemon: Daemon, tmp_path: Path) -> Run:
+    """Runs a client command as a process of its own, as a shell does."""
+
+    def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*CLIENT, *arguments],
             cwd=tmp_path,
-            env={**inherited, **ours, **environment},
+            env={**_environment(daemon), "COLUMNS": "100", **environment},
             input=stdin,
             capture_output=True,
             text=True,
@@ -45,3 +59,8 @@ def plurnk(daemon: Daemon, tmp_path: Path) -> Run:
         )
 
     return run
+
+
+def _environment(daemon: Daemon) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLURNK_")}
+    return {**inherited, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
