@@ -11,6 +11,7 @@ from app.cli.catalog import complete, read, tools
 from app.cli.changes import detach, reconnect, restore
 from app.cli.demo import demo
 from app.cli.servers import list_servers
+from app.cli.watch import watch
 
 COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
     {
@@ -24,6 +25,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "call": call,
         "read": read,
         "complete": complete,
+        "watch": watch,
         "demo": demo,
     }
 )

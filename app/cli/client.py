@@ -45,8 +45,8 @@ class DaemonClient:
     ) -> None:
         self._http.close()
 
-    def act(self, workspace: str, action: Mapping[str, Json]) -> JsonObject:
-        """Return the result of one action.
+    def act(self, workspace: str, action: Mapping[str, Json], *, seconds: float | None = None) -> JsonObject:
+        """Return the result of one action; ``seconds`` is how long it may take, which else has no bound.
 
         Raises:
             ProblemAnswer: the daemon answered with a Problem.
@@ -55,7 +55,8 @@ class DaemonClient:
         """
         path = f"/v1/workspaces/{quote(workspace, safe='')}/actions"
         with self._translated():
-            response = self._http.post(path, json=dict(action))
+            timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+            response = self._http.post(path, json=dict(action), timeout=timeout)
             return self._document(response)
 
     def run(

@@ -21,9 +21,11 @@ STATE_STYLES = {
 }
 
 
-def server_table(servers: Sequence[JsonObject], console: Console) -> Table:
+def server_table(
+    servers: Sequence[JsonObject], console: Console, *, columns: Sequence["Column"] | None = None
+) -> Table:
     """Return the table with as many columns as the terminal has room for, unfolded."""
-    columns = list(COLUMNS)
+    columns = list(COLUMNS if columns is None else columns)
     endless = console.options.update(max_width=sys.maxsize)
     while True:
         table = _table_of(columns, servers)
@@ -68,7 +70,9 @@ def _state(server: JsonObject) -> Text:
 
 def _tools(server: JsonObject) -> Text:
     tools = server.get("tools")
-    return Text(str(len(tools)) if isinstance(tools, list) else "-")
+    if isinstance(tools, list):
+        return Text(str(len(tools)))
+    return Text("-" if tools is None else str(tools))
 
 
 def _implementation(server: JsonObject) -> Text:
@@ -88,3 +92,5 @@ COLUMNS = (
     Column("prompts", _plain("prompts"), is_number=True),
     Column("implementation", _implementation),
 )
+LIVE_COLUMNS = COLUMNS[:-1]
+"""What the live state knows of a server."""

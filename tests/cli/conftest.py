@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import anyio
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from app.cli.app import app
 from tests.support.daemon import Daemon
+from tests.support.terminal import Terminal, terminal
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CLIENT = (sys.executable, "-c", "from app.cli.app import app; app(prog_name='plurnk-mcpd')")
@@ -61,6 +63,17 @@ def plurnk_process(daemon: Daemon, tmp_path: Path) -> Run:
     return run
 
 
+@pytest.fixture
+def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., AbstractContextManager[Terminal]]:
+    """Runs a client command in a terminal of its own, against the daemon."""
+
+    def run(*arguments: str, **environment: str) -> AbstractContextManager[Terminal]:
+        return terminal([*CLIENT, *arguments], {**_environment(daemon), **environment}, tmp_path)
+
+    return run
+
+
 def _environment(daemon: Daemon) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLURNK_")}
+    foreign = ("PLURNK_", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {**inherited, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}

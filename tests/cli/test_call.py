@@ -1,7 +1,6 @@
 """``call`` against a running daemon: what it prints, asks and leaves open. SPEC §cli, §calls."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -12,10 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.cli.conftest import CLIENT
 from tests.support.daemon import Daemon
 from tests.support.peers.programs import ELICITING_SERVER, stdio_definition
-from tests.support.terminal import terminal
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -25,18 +22,6 @@ def attached(daemon: Daemon) -> str:
     """The name of an attached server whose tool ``echo`` proposes and whose tool ``count`` reads."""
     anyio.run(daemon.attach, "default", stdio_definition("notes", read=["count", "fail"]))
     return "notes"
-
-
-@pytest.fixture
-def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
-    """Runs the program in a terminal, against the daemon."""
-
-    def run(*arguments: str) -> Any:
-        inherited = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "BROWSER"}}
-        environment = {**inherited, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
-        return terminal([*CLIENT, *arguments], environment, tmp_path)
-
-    return run
 
 
 @pytest.mark.spec("cli", "calls")
