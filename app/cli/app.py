@@ -6,6 +6,7 @@ from types import MappingProxyType
 import typer
 
 from app.cli.attach import attach, replace
+from app.cli.authorize import authorize
 from app.cli.call import call
 from app.cli.catalog import complete, read, tools
 from app.cli.changes import detach, reconnect, restore
@@ -21,6 +22,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "detach": detach,
         "reconnect": reconnect,
         "restore": restore,
+        "authorize": authorize,
         "tools": tools,
         "call": call,
         "read": read,

@@ -1,5 +1,6 @@
 """The conversation about one action over AG-UI runs: events, questions, the result. SPEC §agui, §cli."""
 
+import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 from app.cli.client import DaemonClient
 from app.cli.failures import AnswerLost, ProblemAnswer, RunCancelled
 from app.cli.progress import CallProgress
-from app.cli.questions import Person, answer
+from app.cli.questions import answer
 from app.cli.session import Session
+from app.cli.sign_in import Person
 from app.core.json_value import JsonObject
 
 
@@ -127,8 +129,10 @@ def ask(prompt: str) -> str:
     """
     sys.stderr.write(prompt)
     sys.stderr.flush()
-    # Bytes: a key that is no character must not cost the conversation.
-    line = sys.stdin.buffer.readline()
+    # Byte by byte, past every buffer: what is not read stays where ``select`` sees it.
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
+        line += byte
     if not line:
         raise EOFError
     return line.decode(errors="replace")

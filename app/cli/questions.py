@@ -1,23 +1,23 @@
 """Puts a run's open questions to the person at the terminal, where one is there. SPEC §calls, §cli."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from rich.panel import Panel
 from rich.text import Text
 
-from app.cli.browser import open_page
 from app.cli.failures import QuestionOpen
-from app.cli.forms import Ask, Refusal, Refused, decide, fill_in
+from app.cli.forms import Refusal, Refused, decide, fill_in
 from app.cli.printable import one_line, printable
 from app.cli.screen import Screen, json_text
+from app.cli.sign_in import Person, SignInLeft, callback_of, host_of
 from app.core.json_value import Json, JsonObject
 
 PROPOSAL = "tool_call"
 ACCEPT: JsonObject = {"decision": "accept"}
 REJECT: JsonObject = {"decision": "reject"}
 CONSENT = "Open this page? [y]es, [d]ecline, [c]ancel: "
+SIGN_IN = "Sign in there? [y]es, [d]ecline, [c]ancel: "
 _REFUSALS: Final[dict[Refusal, JsonObject]] = {
     "decline": {"status": "cancelled", "metadata": {"plurnk": {"action": "decline"}}},
     "cancel": {"status": "cancelled"},
@@ -26,17 +26,6 @@ _REFUSALS: Final[dict[Refusal, JsonObject]] = {
 
 class Unanswerable(Exception):
     """A question of a kind that is not asked on a terminal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Whoever sits at the terminal."""
-
-    screen: Screen
-    ask: Ask
-    """Shows a prompt and returns the line that was typed; raises EOFError where the person left."""
-    browse: Callable[[str], bool] = open_page
-    """Opens a page; whether that worked."""
 
 
 def answer(
@@ -59,7 +48,7 @@ def answer(
             person.screen.note(f"Question {place} of {len(interrupts)}")
         try:
             entries.append(_asked(interrupt, person))
-        except (EOFError, KeyboardInterrupt, Unanswerable):
+        except (EOFError, KeyboardInterrupt, Unanswerable, SignInLeft):
             raise still_open from None
         except Refused as refused:
             entries.append({"interruptId": interrupt["id"], **_REFUSALS[refused.refusal]})
@@ -97,6 +86,8 @@ def _asked(interrupt: JsonObject, person: Person) -> JsonObject:
         case "input_required", "url":
             _consent(interrupt, facts, person)
             return {"interruptId": interrupt["id"], "status": "resolved"}
+        case "plurnk:authorization", _:
+            return _resolved(interrupt, {"callbackUrl": _signed_in(interrupt, facts, person)})
         case _:
             raise Unanswerable
 
@@ -130,11 +121,36 @@ def _consent(interrupt: JsonObject, facts: JsonObject, person: Person) -> None:
         Refused: the person did not agree.
     """
     url, screen = printable(str(facts.get("url", ""))), person.screen
-    host = Text.assemble("Host: ", (one_line(str(facts.get("host", ""))), "bold yellow"))
-    _show(interrupt, facts, screen, more=host)
+    _show(interrupt, facts, screen, more=_host(str(facts.get("host", ""))))
     screen.note(f"  {url}")
-    while (decision := decide(person.ask, CONSENT, screen=screen)) != "send":
-        if decision != "again":
-            raise Refused(decision)
+    _agree(person, CONSENT)
     opened = person.browse(url)
     screen.note("Opened in the browser." if opened else "Open it in a browser yourself.")
+
+
+def _signed_in(interrupt: JsonObject, facts: JsonObject, person: Person) -> str:
+    """Return the URL that the browser was sent back to once the person agreed to sign in and did.
+
+    Raises:
+        Refused: the person did not agree.
+        SignInLeft: nobody came back.
+    """
+    url = str(facts.get("url", ""))
+    _show(interrupt, facts, person.screen, more=_host(host_of(url)))
+    _agree(person, SIGN_IN)
+    return callback_of(person, url, expires_at=str(interrupt.get("expiresAt", "")))
+
+
+def _host(host: str) -> Text:
+    return Text.assemble("Host: ", (one_line(host), "bold yellow"))
+
+
+def _agree(person: Person, prompt: str) -> None:
+    """Return once the person agreed.
+
+    Raises:
+        Refused: the person did not.
+    """
+    while (decision := decide(person.ask, prompt, screen=person.screen)) != "send":
+        if decision != "again":
+            raise Refused(decision)

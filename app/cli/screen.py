@@ -10,13 +10,14 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.failures import CommandFailure, LocalFailure, ProblemAnswer, QuestionOpen
+from app.cli.failures import CommandFailure, LocalFailure, ProblemAnswer, QuestionOpen, SignInOpen
 from app.cli.members import content_text, objects_of, text_of
 from app.cli.printable import one_line, printable
 from app.cli.remedies import remedy
 from app.cli.server_table import server_table
 from app.core.json_value import Json, JsonObject
 
+CALLBACK = '{"callbackUrl": "THE URL THAT THE BROWSER WAS SENT TO"}'
 SHOWN_FACTS = ("server", "transport", "httpStatus", "exitStatus", "signal", "reason", "outcome", "trace")
 
 
@@ -96,12 +97,13 @@ class Screen:
                 )
             )
 
-    def show_authorization(self, name: str, answer: JsonObject) -> None:
+    def show_authorization(self, name: str, answer: JsonObject, *, is_result: bool = True) -> None:
         """Show where a person must go before the change can be made."""
         authorization = answer.get("authorization")
         if isinstance(authorization, dict):
-            self.say(f"{name} waits for a sign-in until {text_of(authorization, 'expiresAt')}:")
-            self.say(f"  {text_of(authorization, 'url')}")
+            tell = self.say if is_result else self.note
+            tell(f"{name} waits for a sign-in until {text_of(authorization, 'expiresAt')}:")
+            tell(f"  {text_of(authorization, 'url')}")
             self.note(f"  Next: plurnk-mcpd authorize{self.same} {name}")
 
     def show_call_result(self, result: JsonObject) -> None:
@@ -124,6 +126,9 @@ class Screen:
                 self._show_problem(problem)
             case QuestionOpen():
                 self._show_question(failure)
+            case SignInOpen(workspace=workspace, name=name):
+                self.show_authorization(name, {"authorization": failure.authorization}, is_result=False)
+                self.note(f"  Or POST /v1/workspaces/{workspace}/servers/{name}/oauth/complete {CALLBACK}")
             case LocalFailure(what=what, remedy=remedy):
                 self.note(Text(f"✗ {printable(what)}", style="red"))
                 self.note(f"  Next: {remedy}")

@@ -1,16 +1,22 @@
 """Who answers a run's questions: the flag, the person, or nobody. SPEC §cli, §calls."""
 
 import io
+import os
+import sys
+import threading
 from collections.abc import Callable
 
+import httpx2
 import pytest
 from rich.console import Console
 from typing_extensions import override
 
 from app.cli.failures import QuestionOpen
-from app.cli.questions import Person, answer
+from app.cli.questions import answer
 from app.cli.screen import Screen
+from app.cli.sign_in import Person
 from app.core.json_value import JsonObject
+from tests.support.redirecting import authorization_url, free_port, redirecting_server
 
 PROPOSAL: JsonObject = {
     "id": "int-1",
@@ -209,3 +215,44 @@ def test_a_question_of_an_unknown_kind_is_left_open_even_where_somebody_is_there
         answer([ELICITATION], workspace="w", accepts_proposals=False, person=Person(screen, typed("y\n")))
     assert still_open.value.operation == "op-2"
     assert still_open.value.exit_status == 6
+
+
+@pytest.mark.spec("cli", "oauth")
+def test_a_sign_in_in_the_middle_of_a_call_hands_the_callback_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen, _, written = screens()
+    reading, writing = os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
+    redirect = f"http://127.0.0.1:{free_port()}/back"
+    with redirecting_server() as page:
+        url = authorization_url(page, redirect)
+        interrupt: JsonObject = {
+            "id": "int-5",
+            "reason": "plurnk:authorization",
+            "message": "Server 'docs' wants more.",
+            "metadata": {"plurnk": {"operation": "op-5", "server": "docs", "url": url}},
+        }
+
+        def browse(opened: str) -> bool:
+            threading.Thread(target=httpx2.get, args=(opened,), kwargs={"follow_redirects": True}).start()
+            return True
+
+        [entry] = answer(
+            [interrupt],
+            workspace="w",
+            accepts_proposals=False,
+            person=Person(screen, typed("y\n"), browse),
+        )
+        [refused] = answer(
+            [interrupt], workspace="w", accepts_proposals=False, person=Person(screen, typed("d\n"), browse)
+        )
+    sys.stdin.close()
+    os.close(writing)
+    payload = entry.pop("payload")
+    assert entry == {"interruptId": "int-5", "status": "resolved"}
+    assert isinstance(payload, dict)
+    assert str(payload["callbackUrl"]).startswith(f"{redirect}?code=code-canary-1&state=state-1")
+    assert refused == {"interruptId": "int-5", **DECLINED}
+    assert "Host: 127.0.0.1" in written.getvalue()
+    assert "code-canary" not in written.getvalue()
