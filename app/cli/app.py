@@ -6,6 +6,7 @@ from types import MappingProxyType
 import typer
 
 from app.cli.attach import attach, replace
+from app.cli.audit import audit
 from app.cli.authorize import authorize
 from app.cli.call import call
 from app.cli.catalog import complete, read, tools
@@ -28,6 +29,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "read": read,
         "complete": complete,
         "watch": watch,
+        "audit": audit,
         "demo": demo,
     }
 )

@@ -59,6 +59,17 @@ class DaemonClient:
             response = self._http.post(path, json=dict(action), timeout=timeout)
             return self._document(response)
 
+    def get(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        """Return the document at a path.
+
+        Raises:
+            ProblemAnswer: the daemon answered with a Problem.
+            DaemonUnreachable: nobody answered.
+            AnswerLost: the connection broke before the answer was whole.
+        """
+        with self._translated():
+            return self._document(self._http.get(path, params=dict(query)))
+
     def run(
         self,
         workspace: str,
