@@ -16,10 +16,16 @@ REMEDIES = {
 
 
 def remedy(problem: JsonObject, same: str) -> str | None:
+    """Return what helps; that trying again may, where nothing else is known to."""
+    way = command(problem, same)
+    return "Trying again later may help." if way is None and problem.get("retryable") else way
+
+
+def command(problem: JsonObject, same: str) -> str | None:
     """Return the command that helps, where one does."""
     way = REMEDIES.get(text_of(problem, "code"))
     if way is None:
-        return "Trying again later may help." if problem.get("retryable") else None
+        return None
     way = way.replace("{same}", same)
     for fact in ("server", "variable"):
         way = way.replace(f"{{{fact}}}", one_line(text_of(problem, fact)) or fact.upper())

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from app.cli.app import COMMANDS, app, register
 from app.cli.exit_status import ExitStatus
 
-DAEMON_COMMANDS = ("serve", "check", "migrate", "token")
+DAEMON_COMMANDS = ("serve", "check", "migrate", "token", "doctor")
 
 
 @pytest.mark.spec("cli")
