@@ -1,7 +1,9 @@
 """The client commands as one Typer application; the daemon's own are mounted beside them. SPEC §cli."""
 
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from types import MappingProxyType
+from typing import Annotated
 
 import typer
 
@@ -34,6 +36,13 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
     }
 )
 
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"plurnk-mcpd {metadata.version('plurnk-mcpd')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="plurnk-mcpd",
     help="Host MCP servers for many workspaces.",
@@ -42,6 +51,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def program(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Host MCP servers for many workspaces."""
 
 
 def register(target: typer.Typer) -> None:

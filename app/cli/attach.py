@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from app.cli import completion
 from app.cli.changes import end_change
 from app.cli.definition import DefinitionWords, build
 from app.cli.session import (
@@ -20,6 +21,9 @@ from app.cli.session import (
 )
 
 NameWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="What the server is called.")]
+KnownName: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The server.", autocompletion=completion.servers)
+]
 TargetWords: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(metavar="URL | -- COMMAND [ARGUMENT]…", help="Where it is, or how it is started."),
@@ -95,7 +99,7 @@ def attach(
 def replace(
     context: typer.Context,
     *,
-    name: NameWord = None,
+    name: KnownName = None,
     target: TargetWords = None,
     env: EnvOption = None,
     header: HeaderOption = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli import completion
 from app.cli.arguments import parse
 from app.cli.client import DaemonClient
 from app.cli.conversation import hold
@@ -27,8 +28,13 @@ KIND = "workspace.mcp.call"
 def call(
     context: typer.Context,
     *,
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="The attached server.")],
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its tool, by its exact name.")],
+    server: Annotated[
+        str, typer.Argument(metavar="SERVER", help="The attached server.", autocompletion=completion.servers)
+    ],
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="TOOL", help="Its tool, by its exact name.", autocompletion=completion.tools),
+    ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(

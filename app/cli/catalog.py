@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from app.cli import completion
 from app.cli.catalog_view import show_completion, show_read, show_tools
 from app.cli.conversation import hold
 from app.cli.failures import UsageFault
@@ -30,7 +31,12 @@ PAIR = "Write it as KEY=VALUE."
 def tools(
     context: typer.Context,
     server: Annotated[
-        str | None, typer.Argument(metavar="[SERVER]", help="Its tools alone, with their signatures.")
+        str | None,
+        typer.Argument(
+            metavar="[SERVER]",
+            help="Its tools alone, with their signatures.",
+            autocompletion=completion.servers,
+        ),
     ] = None,
     schemas: Annotated[bool, typer.Option("--schemas", help="With their exact schemas; for --json.")] = False,
     workspace: WorkspaceOption = "default",
@@ -75,7 +81,12 @@ def read(
     context: typer.Context,
     *,
     what: Annotated[
-        str, typer.Argument(metavar="SERVER | ADDRESS", help="Whose; alone, the index of its resources.")
+        str,
+        typer.Argument(
+            metavar="SERVER | ADDRESS",
+            help="Whose; alone, the index of its resources.",
+            autocompletion=completion.servers,
+        ),
     ],
     words: Annotated[
         list[str] | None,
@@ -141,7 +152,9 @@ def address_of(given: ReadWords) -> str:
 def complete(
     context: typer.Context,
     *,
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="The attached server.")],
+    server: Annotated[
+        str, typer.Argument(metavar="SERVER", help="The attached server.", autocompletion=completion.servers)
+    ],
     argument: Annotated[
         str,
         typer.Argument(metavar="ARGUMENT[=BEGINNING]", help="What is being typed, and what of it is there."),

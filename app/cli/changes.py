@@ -4,6 +4,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from app.cli import completion
 from app.cli.exit_status import ExitStatus
 from app.cli.session import (
     HomeOption,
@@ -17,7 +18,12 @@ from app.cli.session import (
 )
 from app.core.json_value import JsonObject
 
-ServerName: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The server.")]
+ServerName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NAME", help="The server.", autocompletion=completion.servers)
+]
+DefaultName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NAME", help="The server.", autocompletion=completion.defaults)
+]
 
 
 def detach(
@@ -71,7 +77,7 @@ def reconnect(
 
 def restore(
     context: typer.Context,
-    name: ServerName,
+    name: DefaultName,
     workspace: WorkspaceOption = "default",
     as_json: JsonOption = False,
     url: UrlOption = None,

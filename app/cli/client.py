@@ -55,7 +55,7 @@ class DaemonClient:
         """
         path = f"/v1/workspaces/{quote(workspace, safe='')}/actions"
         with self._translated():
-            timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+            timeout = httpx2.Timeout(seconds, connect=min(seconds or CONNECT_SECONDS, CONNECT_SECONDS))
             response = self._http.post(path, json=dict(action), timeout=timeout)
             return self._document(response)
 

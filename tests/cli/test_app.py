@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,9 @@ def test_the_commands_can_be_mounted_on_another_program() -> None:
     other = typer.Typer()
     register(other)
     assert {command.name for command in other.registered_commands} == set(COMMANDS)
+
+
+@pytest.mark.spec("cli")
+def test_the_version_is_the_distributions() -> None:
+    shown = CliRunner().invoke(app, ["--version"])
+    assert (shown.exit_code, shown.output) == (0, f"plurnk-mcpd {metadata.version('plurnk-mcpd')}\n")
