@@ -11,6 +11,7 @@ from app.cli.attach import attach, replace
 from app.cli.audit import audit
 from app.cli.authorize import authorize
 from app.cli.call import call
+from app.cli.cancel import cancel
 from app.cli.catalog import complete, read, tools
 from app.cli.changes import detach, reconnect, restore
 from app.cli.demo import demo
@@ -31,6 +32,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "read": read,
         "complete": complete,
         "watch": watch,
+        "cancel": cancel,
         "audit": audit,
         "demo": demo,
     }

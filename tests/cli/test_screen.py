@@ -198,7 +198,7 @@ def test_what_to_do_next_is_meant_for_the_same_daemon_and_workspace() -> None:
     _, _, err = shown()
     screen = Screen(Console(file=err), Console(file=err, width=100), " -w team")
     screen.show_failure(problem(code="server-exists", server="time"))
-    assert "Next: Detach it first: plurnk-mcpd detach -w team time\n" in err.getvalue()
+    assert "Next: Change it: plurnk-mcpd replace -w team time …," in err.getvalue()
     screen.show_servers("team", {"servers": []})
     assert "plurnk-mcpd attach -w team NAME URL" in err.getvalue()
 
