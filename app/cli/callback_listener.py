@@ -56,8 +56,11 @@ class CallbackListener:
         with self._lock:
             if self._callback is None:
                 self._callback = f"{self.redirect.scheme}://{self.redirect.netloc}{target}"
-                self._writable.send(b".")
         return 200
+
+    def wake(self) -> None:
+        """Become readable; once the browser has its page, for whoever waits may end the process."""
+        self._writable.send(b".")
 
 
 class _Server(ThreadingTCPServer):
@@ -96,6 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Referrer-Policy", "no-referrer")
         self.end_headers()
         self.wfile.write(body.encode())
+        if status == 200:
+            self.server.listener.wake()
 
     @override
     def log_message(self, format: str, *args: object) -> None:

@@ -1,6 +1,7 @@
 """The program knows its commands and says what each is for. SPEC §cli."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from app.cli.app import COMMANDS, app, register
 from app.cli.exit_status import ExitStatus
 
+SPEC = (Path(__file__).parents[2] / "SPEC.md").read_text()
 DAEMON_COMMANDS = ("serve", "check", "migrate", "token", "doctor")
 
 
@@ -52,3 +54,13 @@ def test_the_commands_can_be_mounted_on_another_program() -> None:
 def test_the_version_is_the_distributions() -> None:
     shown = CliRunner().invoke(app, ["--version"])
     assert (shown.exit_code, shown.output) == (0, f"plurnk-mcpd {metadata.version('plurnk-mcpd')}\n")
+
+
+@pytest.mark.spec("cli")
+def test_the_specification_lists_every_command_and_every_exit_status() -> None:
+    section = SPEC.split("## §cli", 1)[1]
+    rows = re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted([*COMMANDS, *DAEMON_COMMANDS])
+    [statuses] = re.findall(r"^Exit status (.*?)\. ", section, flags=re.MULTILINE)
+    assert [int(number) for number in re.findall(r"(?:^|, )(\d+) ", statuses)] == [*ExitStatus]
