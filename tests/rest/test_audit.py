@@ -42,6 +42,7 @@ async def test_the_operator_alone_reads_the_audit_table() -> None:
         ("limit=0", "parameter-invalid"),
         ("limit=1001", "parameter-invalid"),
         ("limit=%C2%B2", "parameter-invalid"),
+        (f"limit={'9' * 5000}", "parameter-invalid"),
         ("limit=", "parameter-invalid"),
         ("since=now", "parameter-invalid"),
         ("workspace=.bad", "workspace-invalid"),
