@@ -10,6 +10,11 @@ def text_of(document: JsonObject, member: str) -> str:
     return "" if value is None else str(value)
 
 
+def number(value: Json) -> float | None:
+    """Return the number that a value is; None where it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def objects_of(value: Json) -> list[JsonObject]:
     """Return the objects of a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

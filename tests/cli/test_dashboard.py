@@ -28,7 +28,14 @@ STATE: JsonObject = {
     "pending": {
         "git": {"name": "git", "action": "workspace.mcp.attach", "expiresAt": "2026-12-01T00:00:00Z"}
     },
-    "operations": {"op-1": {"server": "time", "tool": "now", "state": "working"}},
+    "operations": {
+        "op-1": {"server": "time", "tool": "now", "state": "working"},
+        "op-2": {
+            "server": "time",
+            "state": "working",
+            "progress": {"progress": 1, "total": 4, "message": "one\x1b[2J"},
+        },
+    },
     "interactions": {
         "int-1": {
             "server": "time",
@@ -63,6 +70,7 @@ def test_the_screen_shows_servers_sign_ins_operations_and_questions() -> None:
         "  plurnk-mcpd authorize -w team git",
         "Operations",
         "  op-1: time · now working",
+        "  op-2: time working        ━━━━━                 1 of 4: one\\x1b[2J",
         "Questions",
         "  int-1: time · now Sure?\\x1b[2J (until 2026-12-01T00:00:00Z)",
     ]
@@ -82,6 +90,10 @@ def test_an_empty_workspace_is_said_to_be_empty() -> None:
         (Change("pending", "x", {"expiresAt": "soon"}), "sign-in x: waits until soon"),
         (Change("pending", "x", None), "sign-in x: over"),
         (Change("operations", "op", {"server": "a", "state": "working"}), "operation op: a working"),
+        (
+            Change("operations", "op", {"server": "a", "state": "working", "progress": {"progress": 2.5}}),
+            "operation op: a working 2.5",
+        ),
         (Change("operations", "op", None), "operation op: ended"),
         (
             Change("interactions", "i", {"server": "a", "message": "Sure?", "expiresAt": "soon"}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cli.members import content_text, objects_of, text_of
+from app.cli.members import content_text, number, objects_of, text_of
 from app.core.json_value import Json, JsonObject
 
 pytestmark = pytest.mark.spec("cli")
@@ -21,3 +21,8 @@ def test_only_the_objects_of_a_list_count(value: Json, objects: list[JsonObject]
 def test_a_part_of_an_unknown_kind_says_how_large_it_is() -> None:
     part: JsonObject = {"type": "hologram\x1b", "data": "AAAA"}
     assert content_text(part) == "[hologram\\x1b , about 3 bytes; --json has it]"
+
+
+@pytest.mark.parametrize("value, given", [(1, 1.0), (2.5, 2.5), (True, None), ("1", None), (None, None)])
+def test_a_number_is_no_text_and_no_truth(value: Json, given: float | None) -> None:
+    assert number(value) == given
