@@ -38,7 +38,7 @@ def call(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE… | JSON | -]", help="Its arguments; - reads JSON from standard input."
+            metavar="KEY=VALUE… | JSON | -", help="Its arguments; - reads JSON from standard input."
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposal instead of asking.")] = False,

@@ -33,7 +33,7 @@ def tools(
     server: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SERVER]",
+            metavar="SERVER",
             help="Its tools alone, with their signatures.",
             autocompletion=completion.servers,
         ),
@@ -90,7 +90,7 @@ def read(
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[URI | KEY=VALUE…]", help="The resource, or the prompt's arguments."),
+        typer.Argument(metavar="URI | KEY=VALUE…", help="The resource, or the prompt's arguments."),
     ] = None,
     prompt: PromptOption = None,
     prompts: Annotated[bool, typer.Option("--prompts", help="The index of its prompts.")] = False,
@@ -160,7 +160,7 @@ def complete(
         typer.Argument(metavar="ARGUMENT[=BEGINNING]", help="What is being typed, and what of it is there."),
     ],
     known: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="What was chosen before.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="What was chosen before.")
     ] = None,
     prompt: PromptOption = None,
     resource: Annotated[
