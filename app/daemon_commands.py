@@ -1,4 +1,4 @@
-"""The daemon's own commands: serve, check, migrate, token. SPEC §cli, §defaults.
+"""The daemon's own commands: serve, check, migrate, token, doctor. SPEC §cli, §defaults.
 
 They read the environment and the home of this machine; the client commands live in ``cli``. What a command needs
 of the daemon is imported inside it: the program is the client's too, and a client starts in a fifth of the time.
@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
+from app.cli.findings import are_good, documents, show_findings
+from app.cli.screen import Screen
+from app.cli.session import JsonOption, print_json
 from app.configuration import Configuration, ConfigurationFaults, read
+from app.core.json_value import JsonObject
 from app.core.problem import Problem
 from app.home import Home, HomeRefused
 from app.tokens import TokenRefused, Tokens, operator_token
@@ -26,6 +31,7 @@ def register(program: typer.Typer) -> None:
     program.command("check")(_check)
     program.command("migrate")(_migrate)
     program.command("token")(_token)
+    program.command("doctor")(_doctor)
 
 
 def _serve() -> None:
@@ -51,7 +57,7 @@ def _check() -> None:
 
 
 def _migrate() -> None:
-    """Bring the database to this release's schema; `serve` does so too."""
+    """Bring the database to this release's schema, as serve does."""
     from app.store.migrate import bring_to_head  # noqa: PLC0415 see the module
     from app.store.refusal import StoreRefused, database_path  # noqa: PLC0415 likewise
 
@@ -86,6 +92,34 @@ def _token(
     except Problem as problem:
         _refuse(problem.detail)
     sys.stdout.write(f"{printed}\n")
+
+
+def _doctor(
+    *,
+    workspace: Annotated[
+        str,
+        typer.Option("--workspace", "-w", metavar="NAME", help="Whose servers, where a daemon runs."),
+    ] = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Check everything that a daemon needs, and say what to fix.
+
+    Home, database, token, port, servers; nothing is made. Where no daemon runs, each service default is connected to
+    once. The exit status is 2 where something keeps the daemon or a server from working.
+    """
+    from app import logs  # noqa: PLC0415 see the module
+    from app.doctor import examined  # noqa: PLC0415 likewise
+    from app.settings import Settings  # noqa: PLC0415 likewise
+
+    # What connecting to the defaults would log is found and told as findings.
+    logs.configure(Settings.from_environment({"PLURNK_LOG_LEVEL": "error"}), str)
+    findings = examined(os.environ, Path.cwd(), workspace)
+    if as_json:
+        result: JsonObject = {"findings": documents(findings)}
+        print_json({"kind": "doctor", "ok": are_good(findings), "result": result})
+    else:
+        show_findings(Screen(Console(highlight=False), Console(stderr=True, highlight=False)), findings)
+    raise typer.Exit(0 if are_good(findings) else USAGE)
 
 
 def _configuration() -> Configuration:

@@ -218,3 +218,11 @@ class Store(Protocol):
             StoreUnavailable: nothing was written.
         """
         ...
+
+    async def audit_rows(self, *, limit: int, workspace: str | None) -> list[AuditRow]:
+        """Return at most ``limit`` audit rows, the newest first, of one workspace or of all.
+
+        Raises:
+            StoreUnavailable: the database could not be read.
+        """
+        ...

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import FrameType
 
 import anyio
@@ -65,7 +66,7 @@ async def serve(configuration: Configuration) -> None:
     logs.configure(configuration.settings, mask.mask)
     try:
         with Home.open(configuration.settings.home, configuration.environment.values) as home:
-            listening = _bound(configuration.settings)
+            listening = bound(configuration.settings)
             with listening:
                 async with running_daemon(configuration, home, mask) as daemon:
                     await _serve_on(listening, daemon, home)
@@ -105,17 +106,19 @@ def _uvicorn_config(daemon: Daemon) -> uvicorn.Config:
     )
 
 
-def _bound(settings: Settings) -> socket.socket:
+def bound(settings: Settings) -> socket.socket:
     """Return the listening socket, before anything else is opened."""
     try:
         (family, kind, _, _, address), *_ = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        listening = socket.socket(family, kind)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(2048)
-        listening.setblocking(False)  # noqa: FBT003 the standard library's signature
+        with ExitStack() as unless_bound:
+            listening = unless_bound.enter_context(socket.socket(family, kind))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(2048)
+            listening.setblocking(False)  # noqa: FBT003 the standard library's signature
+            unless_bound.pop_all()
     except OSError as error:
         raise StartRefused(
             f"The address {settings.host} port {settings.port} cannot be opened: {error.strerror or error}."

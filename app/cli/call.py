@@ -1,20 +1,15 @@
 """The command ``call``: one tool call over an AG-UI run, with progress and proposals. SPEC §cli, §calls."""
 
 import sys
-import uuid
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from app.cli import completion
 from app.cli.arguments import parse
 from app.cli.client import DaemonClient
+from app.cli.conversation import hold
 from app.cli.exit_status import ExitStatus
-from app.cli.failures import AnswerLost, ProblemAnswer, RunCancelled
-from app.cli.progress import CallProgress
-from app.cli.questions import answer
 from app.cli.session import (
     HomeOption,
     JsonOption,
@@ -30,29 +25,20 @@ from app.core.json_value import JsonObject
 KIND = "workspace.mcp.call"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The run ended with the action's result."""
-
-    result: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The run ended with questions."""
-
-    interrupts: list[JsonObject]
-
-
 def call(
     context: typer.Context,
     *,
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="The attached server.")],
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its tool, by its exact name.")],
+    server: Annotated[
+        str, typer.Argument(metavar="SERVER", help="The attached server.", autocompletion=completion.servers)
+    ],
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="TOOL", help="Its tool, by its exact name.", autocompletion=completion.tools),
+    ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE… | JSON | -]", help="Its arguments; - reads JSON from standard input."
+            metavar="KEY=VALUE… | JSON | -", help="Its arguments; - reads JSON from standard input."
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposal instead of asking.")] = False,
@@ -77,93 +63,11 @@ def _call(session: Session, server: str, tool: str, words: list[str], *, accepts
             schema=lambda: input_schema(client, session.workspace, server, tool),
         )
         action: JsonObject = {"kind": KIND, "server": server, "tool": tool, "arguments": arguments}
-        result = converse(
-            client,
-            session.workspace,
-            action,
-            on_event=lambda: CallProgress(session.screen.err, f"{server} · {tool}"),
-            on_questions=lambda interrupts: answer(
-                interrupts,
-                workspace=session.workspace,
-                accepts_proposals=accepts_proposals,
-                screen=session.screen,
-                ask=_ask,
-            ),
-        )
+        title = f"{server} · {tool}"
+        result = hold(session, client, action, title=title, accepts_proposals=accepts_proposals)
     said_no = bool(result.get("isError") or result.get("rejected"))
     status = ExitStatus.TOOL_SAID_NO if said_no else ExitStatus.OK
     session.end(result, lambda: session.screen.show_call_result(result), status)
-
-
-def converse(
-    client: DaemonClient,
-    workspace: str,
-    action: JsonObject,
-    *,
-    on_event: Callable[[], CallProgress],
-    on_questions: Callable[[list[JsonObject]], list[JsonObject]],
-) -> JsonObject:
-    """Return the result of an action after answering whatever it asks, run after run.
-
-    Raises:
-        CommandFailure: it has none; ``on_questions`` may raise one too.
-    """
-    thread = f"cli-{uuid.uuid4()}"
-    resume: list[JsonObject] | None = None
-    while True:
-        # Closed here, not by the collector, which would swallow a Ctrl-C that comes meanwhile.
-        run = client.run(workspace, thread=thread, action=None if resume else action, resume=resume)
-        with on_event() as progress, closing(run) as events:
-            ending = ending_of(events, progress.take)
-        if isinstance(ending, Answered):
-            return ending.result
-        resume = on_questions(ending.interrupts)
-
-
-def ending_of(events: Iterable[JsonObject], observe: Callable[[JsonObject], None]) -> Answered | Asked:
-    """Return how a run ended, after showing each event to ``observe``.
-
-    Raises:
-        ProblemAnswer: it ended with a Problem.
-        RunCancelled: the daemon ended it.
-        AnswerLost: the stream ended before the run did.
-    """
-    for event in events:
-        observe(event)
-        match event.get("type"):
-            case "RUN_FINISHED":
-                return _finished(event)
-            case "RUN_ERROR":
-                raise ProblemAnswer(_problem_of_error(event))
-            case _:
-                continue
-    raise AnswerLost("The run ended without a result; its effect is unknown.", "Look into the daemon's log.")
-
-
-def _finished(event: JsonObject) -> Answered | Asked:
-    outcome, ending = event.get("outcome"), event.get("result")
-    if isinstance(outcome, dict) and outcome.get("type") == "interrupt":
-        interrupts = outcome.get("interrupts")
-        return Asked(
-            [entry for entry in interrupts if isinstance(entry, dict)] if isinstance(interrupts, list) else []
-        )
-    if isinstance(ending, dict):
-        if isinstance(result := ending.get("result"), dict):
-            return Answered(result)
-        if isinstance(problem := ending.get("problem"), dict):
-            raise ProblemAnswer(problem)
-    raise RunCancelled(
-        "The daemon cancelled the run, perhaps because it is shutting down.", "Try again later."
-    )
-
-
-def _problem_of_error(event: JsonObject) -> JsonObject:
-    """Return the Problem behind a RUN_ERROR: the one it carries, or one made of its message and code."""
-    metadata = event.get("metadata")
-    plurnk = metadata.get("plurnk") if isinstance(metadata, dict) else None
-    if isinstance(plurnk, dict) and isinstance(problem := plurnk.get("problem"), dict):
-        return problem
-    return {"title": "Run failed", "status": 500, "code": event.get("code"), "detail": event.get("message")}
 
 
 def input_schema(client: DaemonClient, workspace: str, server: str, tool: str) -> JsonObject:
@@ -182,13 +86,3 @@ def input_schema(client: DaemonClient, workspace: str, server: str, tool: str) -
         ):
             return entry["inputSchema"]  # pyright: ignore[reportReturnType] checked in the condition
     return {}
-
-
-def _ask(prompt: str) -> str:
-    """Return the line that the person typed; the prompt goes to standard error, beside the question."""
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line

@@ -45,8 +45,8 @@ class DaemonClient:
     ) -> None:
         self._http.close()
 
-    def act(self, workspace: str, action: Mapping[str, Json]) -> JsonObject:
-        """Return the result of one action.
+    def act(self, workspace: str, action: Mapping[str, Json], *, seconds: float | None = None) -> JsonObject:
+        """Return the result of one action; ``seconds`` is how long it may take, which else has no bound.
 
         Raises:
             ProblemAnswer: the daemon answered with a Problem.
@@ -55,8 +55,20 @@ class DaemonClient:
         """
         path = f"/v1/workspaces/{quote(workspace, safe='')}/actions"
         with self._translated():
-            response = self._http.post(path, json=dict(action))
+            timeout = httpx2.Timeout(seconds, connect=min(seconds or CONNECT_SECONDS, CONNECT_SECONDS))
+            response = self._http.post(path, json=dict(action), timeout=timeout)
             return self._document(response)
+
+    def get(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        """Return the document at a path.
+
+        Raises:
+            ProblemAnswer: the daemon answered with a Problem.
+            DaemonUnreachable: nobody answered.
+            AnswerLost: the connection broke before the answer was whole.
+        """
+        with self._translated():
+            return self._document(self._http.get(path, params=dict(query)))
 
     def run(
         self,

@@ -1,4 +1,4 @@
-"""Builds a server definition from the words of ``attach``; the daemon judges it. SPEC §cli, §definition.
+"""Builds a definition from the words of ``attach`` and ``replace``; the daemon judges it. SPEC §cli, §definition.
 
 Secrets stay out of process arguments: a bearer token can only be named, ``--env NAME`` passes a reference on.
 """
@@ -47,7 +47,7 @@ def build(words: DefinitionWords, *, directory: Path, read: Callable[[str], byte
     if words.file is not None:
         return _from_file(words, words.file, read)
     if words.name is None or not words.target:
-        raise UsageFault("Say what to attach: a name, then a URL or a command.", EXAMPLE)
+        raise UsageFault("Say what the server is: a name, then a URL or a command.", EXAMPLE)
     if len(words.target) == 1 and _URL.match(words.target[0]):
         definition = _http(words, words.name)
     else:

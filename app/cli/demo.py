@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.call import KIND, converse
+from app.cli.call import KIND
 from app.cli.client import DaemonClient
+from app.cli.conversation import converse
 from app.cli.demo_parts import DemoFailed, TemporaryDaemon, sample_over_http, terminated_like_interrupted
 from app.cli.exit_status import ExitStatus
 from app.cli.failures import CommandFailure

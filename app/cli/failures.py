@@ -53,6 +53,23 @@ class QuestionOpen(CommandFailure):
         return {"operation": self.operation, "interrupts": interrupts}
 
 
+class SignInOpen(CommandFailure):
+    """A server waits for a sign-in, and nobody came back from it."""
+
+    exit_status = ExitStatus.QUESTION_OPEN
+
+    def __init__(self, workspace: str, name: str, authorization: JsonObject) -> None:
+        super().__init__(name)
+        self.workspace = workspace
+        self.name = name
+        self.authorization = authorization
+
+    @override
+    def document(self) -> JsonObject:
+        """Return where the sign-in is."""
+        return {"name": self.name, "authorization": self.authorization}
+
+
 class LocalFailure(CommandFailure):
     """Something that no daemon said: a sentence of what happened and one of what to do."""
 

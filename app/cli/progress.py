@@ -6,6 +6,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from app.cli.members import number
 from app.cli.printable import one_line
 from app.core.json_value import Json, JsonObject
 
@@ -70,7 +71,7 @@ class CallProgress:
             self._content[member] = operation.get("value")
 
     def _show(self) -> None:
-        completed, total = _number(self._content.get("progress")), _number(self._content.get("total"))
+        completed, total = number(self._content.get("progress")), number(self._content.get("total"))
         if self._task is None:
             self._task = self._bar.add_task(self._title, total=total)
         message = self._content.get("message")
@@ -79,7 +80,3 @@ class CallProgress:
         if self._writes_lines:
             known = "" if total is None else f" of {total:g}"
             self._console.print(f"{description} ({completed or 0:g}{known})", markup=False, soft_wrap=True)
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -4,34 +4,20 @@ Every foreign text passes ``printable``; none is read as markup.
 """
 
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from app.cli.failures import CommandFailure, LocalFailure, ProblemAnswer, QuestionOpen
+from app.cli.failures import CommandFailure, LocalFailure, ProblemAnswer, QuestionOpen, SignInOpen
+from app.cli.members import content_text, objects_of, text_of
 from app.cli.printable import one_line, printable
+from app.cli.remedies import remedy
+from app.cli.server_table import server_table
 from app.core.json_value import Json, JsonObject
 
-STATE_STYLES = {
-    "connected": "green",
-    "preparing": "yellow",
-    "authorization-required": "yellow",
-    "unavailable": "red",
-}
-REMEDIES = {
-    "server-exists": "Detach it first: plurnk-mcpd detach{same} {server}",
-    "server-not-found": "See what is attached: plurnk-mcpd list{same}",
-    "tool-not-found": "See the names of its tools: plurnk-mcpd list{same} --json",
-    "server-not-connected": "See why: plurnk-mcpd list{same}",
-    "unauthenticated": 'Give the token: export PLURNK_TOKEN="$(plurnk-mcpd token)"',
-    "reference-missing": "Set {variable} in the daemon's environment or in its .env file, and restart it.",
-    "internal": "The daemon's log has the rest; look there for the trace id.",
-}
+CALLBACK = '{"callbackUrl": "THE URL THAT THE BROWSER WAS SENT TO"}'
 SHOWN_FACTS = ("server", "transport", "httpStatus", "exitStatus", "signal", "reason", "outcome", "trace")
 
 
@@ -64,9 +50,9 @@ class Screen:
 
     def show_servers(self, workspace: str, result: JsonObject) -> None:
         """Show what ``workspace.mcp.list`` answered."""
-        servers = _objects(result.get("servers"))
+        servers = objects_of(result.get("servers"))
         if servers:
-            self.out.print(_server_table(servers, self.out))
+            self.out.print(server_table(servers, self.out))
         else:
             self.say(f"Nothing is attached to workspace '{workspace}'.")
             attach = f"plurnk-mcpd attach{self.same} NAME"
@@ -74,43 +60,51 @@ class Screen:
         for server in servers:
             problem = server.get("problem")
             if isinstance(problem, dict):
-                self.say(Text(f"{_text(server, 'name')}: {one_line(_text(problem, 'detail'))}", style="red"))
+                self.say(
+                    Text(f"{text_of(server, 'name')}: {one_line(text_of(problem, 'detail'))}", style="red")
+                )
         if detached := result.get("detached"):
             self.say(
                 f"Hidden defaults: {', '.join(map(str, detached))}" if isinstance(detached, list) else ""
             )
-        for pending in _objects(result.get("pending")):
-            self.show_authorization(_text(pending, "name"), pending)
+        for pending in objects_of(result.get("pending")):
+            self.show_authorization(text_of(pending, "name"), pending)
 
     def show_server(self, verb: str, workspace: str, server: JsonObject) -> None:
         """Show the summary that a change answered with."""
-        name = _text(server, "name")
+        name = text_of(server, "name")
         self.say(
             Text.assemble(
                 ("✓ ", "green"),
                 f"{verb} ",
                 (name, "bold"),
-                f" ({_text(server, 'transport')}, workspace {workspace})",
+                f" ({text_of(server, 'transport')}, workspace {workspace})",
             )
         )
         identity = server.get("server")
         if isinstance(identity, dict):
-            self.say(f"  server   {one_line(_text(identity, 'name'))} {one_line(_text(identity, 'version'))}")
+            self.say(
+                f"  server   {one_line(text_of(identity, 'name'))} {one_line(text_of(identity, 'version'))}"
+            )
         tools = server.get("tools")
         if isinstance(tools, list):
             self.say(f"  tools    {', '.join(one_line(str(tool)) for tool in tools) or '(none)'}")
         self.say(f"  also     {_count(server, 'resource')}, {_count(server, 'prompt')}")
-        for withheld in _objects(server.get("withheld")):
+        for withheld in objects_of(server.get("withheld")):
             self.say(
-                Text(f"  withheld {one_line(_text(withheld, 'name'))}: {one_line(_text(withheld, 'reason'))}")
+                Text(
+                    f"  withheld {one_line(text_of(withheld, 'name'))}: {one_line(text_of(withheld, 'reason'))}"
+                )
             )
 
-    def show_authorization(self, name: str, answer: JsonObject) -> None:
+    def show_authorization(self, name: str, answer: JsonObject, *, is_result: bool = True) -> None:
         """Show where a person must go before the change can be made."""
         authorization = answer.get("authorization")
         if isinstance(authorization, dict):
-            self.say(f"{name} waits for a sign-in until {_text(authorization, 'expiresAt')}:")
-            self.say(f"  {_text(authorization, 'url')}")
+            tell = self.say if is_result else self.note
+            tell(f"{name} waits for a sign-in until {text_of(authorization, 'expiresAt')}:")
+            tell(f"  {text_of(authorization, 'url')}")
+            self.note(f"  Next: plurnk-mcpd authorize{self.same} {name}")
 
     def show_call_result(self, result: JsonObject) -> None:
         """Show what a tool answered: its content, else its structured result."""
@@ -119,9 +113,9 @@ class Screen:
             return
         if result.get("isError"):
             self.note(Text("✗ The tool reports an error:", style="red"))
-        parts = _objects(result.get("content"))
+        parts = objects_of(result.get("content"))
         for part in parts:
-            self.say(_content(part))
+            self.say(content_text(part))
         if not parts and "structuredContent" in result:
             self.say(json_text(result["structuredContent"]))
 
@@ -132,6 +126,9 @@ class Screen:
                 self._show_problem(problem)
             case QuestionOpen():
                 self._show_question(failure)
+            case SignInOpen(workspace=workspace, name=name):
+                self.show_authorization(name, {"authorization": failure.authorization}, is_result=False)
+                self.note(f"  Or POST /v1/workspaces/{workspace}/servers/{name}/oauth/complete {CALLBACK}")
             case LocalFailure(what=what, remedy=remedy):
                 self.note(Text(f"✗ {printable(what)}", style="red"))
                 self.note(f"  Next: {remedy}")
@@ -139,32 +136,27 @@ class Screen:
                 raise AssertionError(failure)
 
     def _show_problem(self, problem: JsonObject) -> None:
-        title, code = one_line(_text(problem, "title")), one_line(_text(problem, "code"))
+        title, code = one_line(text_of(problem, "title")), one_line(text_of(problem, "code"))
         self.note(Text(f"✗ {title} ({code}, {problem.get('status')})", style="red"))
-        self.note(f"  {one_line(_text(problem, 'detail'), limit=2000)}")
+        self.note(f"  {one_line(text_of(problem, 'detail'), limit=2000)}")
         facts = [f"{fact}: {one_line(str(problem[fact]))}" for fact in SHOWN_FACTS if fact in problem]
         if facts:
             self.note(Text("  " + "   ".join(facts), style="dim"))
         for line in _explanations(problem):
             self.note(f"  {line}")
-        for line in printable(_text(problem, "stderr")).splitlines()[-10:]:
+        for line in printable(text_of(problem, "stderr")).splitlines()[-10:]:
             self.note(Text(f"  │ {line}", style="dim"))
-        if remedy := _remedy(problem, self.same):
-            self.note(f"  Next: {remedy}")
+        if way := remedy(problem, self.same):
+            self.note(f"  Next: {way}")
 
     def _show_question(self, failure: QuestionOpen) -> None:
         self.note(Text(f"? Operation {failure.operation} waits for an answer.", style="yellow"))
         for interrupt in failure.interrupts:
             for line in _question(interrupt):
                 self.note(f"  {line}")
-            self.note(f"  interrupt {_text(interrupt, 'id')}, open until {_text(interrupt, 'expiresAt')}")
-            path = f"/v1/workspaces/{failure.workspace}/interactions/{_text(interrupt, 'id')}"
+            self.note(f"  interrupt {text_of(interrupt, 'id')}, open until {text_of(interrupt, 'expiresAt')}")
+            path = f"/v1/workspaces/{failure.workspace}/interactions/{text_of(interrupt, 'id')}"
             self.note(f"  Next: answer it with POST {path}{_way(interrupt)}")
-
-
-def _text(document: JsonObject, member: str) -> str:
-    value = document.get(member)
-    return "" if value is None else str(value)
 
 
 def _facts(interrupt: JsonObject) -> JsonObject:
@@ -176,18 +168,20 @@ def _facts(interrupt: JsonObject) -> JsonObject:
 def _question(interrupt: JsonObject) -> list[str]:
     """Return what is asked: the message, then the whole URL or the fields of the form."""
     facts, schema = _facts(interrupt), interrupt.get("responseSchema")
-    lines = [one_line(_text(interrupt, "message"), limit=2000)]
+    lines = [one_line(text_of(interrupt, "message"), limit=2000)]
     match facts.get("mode"):
         case "url":
             lines.append(
-                f"Server {one_line(_text(facts, 'server'))} wants you to open, at {_text(facts, 'host')}:"
+                f"Server {one_line(text_of(facts, 'server'))} wants you to open, at {text_of(facts, 'host')}:"
             )
-            lines.append(printable(_text(facts, "url")))
+            lines.append(printable(text_of(facts, "url")))
         case "form" if isinstance(schema, dict) and isinstance(fields := schema.get("properties"), dict):
             required = schema.get("required")
             needed = required if isinstance(required, list) else []
             named = [one_line(name) + ("" if name in needed else " (optional)") for name in fields]
-            lines.append(f"Server {one_line(_text(facts, 'server'))} asks for: {', '.join(named) or 'a yes'}")
+            lines.append(
+                f"Server {one_line(text_of(facts, 'server'))} asks for: {', '.join(named) or 'a yes'}"
+            )
         case _:
             pass
     return lines
@@ -204,121 +198,22 @@ def _way(interrupt: JsonObject) -> str:
             return ", or call again with --yes to accept proposals."
 
 
-def _objects(value: Json) -> list[JsonObject]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def _count(document: JsonObject, noun: str) -> str:
     number = document.get(f"{noun}s", 0)
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _server_table(servers: Sequence[JsonObject], console: Console) -> Table:
-    """Return the table with as many columns as the terminal has room for, unfolded."""
-    columns = list(COLUMNS)
-    endless = console.options.update(max_width=sys.maxsize)
-    while True:
-        table = _table_of(columns, servers)
-        spare = [column for column in columns if column.is_spare]
-        if not spare or console.measure(table, options=endless).maximum <= console.width:
-            return table
-        columns.remove(spare[-1])
-
-
-def _table_of(columns: Sequence["Column"], servers: Sequence[JsonObject]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.heading, overflow="fold", justify="right" if column.is_number else "left")
-    for server in servers:
-        table.add_row(*(column.cell(server) for column in columns))
-    return table
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of the table of servers."""
-
-    heading: str
-    cell: Callable[[JsonObject], Text]
-    is_spare: bool = True
-    """Whether it gives way, from the last to the first, where the terminal is too narrow for all."""
-    is_number: bool = False
-
-
-def _plain(member: str) -> Callable[[JsonObject], Text]:
-    return lambda server: Text(one_line(_text(server, member)) or "-")
-
-
-def _name(server: JsonObject) -> Text:
-    return Text(one_line(_text(server, "name")), style="bold")
-
-
-def _state(server: JsonObject) -> Text:
-    state = one_line(_text(server, "state"))
-    return Text(state, style=STATE_STYLES.get(state, ""))
-
-
-def _tools(server: JsonObject) -> Text:
-    tools = server.get("tools")
-    return Text(str(len(tools)) if isinstance(tools, list) else "-")
-
-
-def _implementation(server: JsonObject) -> Text:
-    identity = server.get("server")
-    if not isinstance(identity, dict):
-        return Text("-")
-    return Text(one_line(f"{_text(identity, 'name')} {_text(identity, 'version')}", limit=60))
-
-
-COLUMNS = (
-    Column("server", _name, is_spare=False),
-    Column("state", _state, is_spare=False),
-    Column("from", _plain("source")),
-    Column("transport", _plain("transport")),
-    Column("tools", _tools, is_spare=False, is_number=True),
-    Column("resources", _plain("resources"), is_number=True),
-    Column("prompts", _plain("prompts"), is_number=True),
-    Column("implementation", _implementation),
-)
-
-
-def _content(part: JsonObject) -> str:
-    """Return one content part as text: the text itself, or what kind of thing it is."""
-    match part.get("type"):
-        case "text":
-            return _text(part, "text")
-        case "resource_link":
-            return f"[{one_line(_text(part, 'name'))}: {one_line(_text(part, 'uri'))}]"
-        case "resource" if isinstance(resource := part.get("resource"), dict):
-            return _text(resource, "text") or f"[resource {one_line(_text(resource, 'uri'))}]"
-        case kind:
-            size = len(_text(part, "data")) * 3 // 4
-            media = one_line(_text(part, "mimeType"))
-            return f"[{one_line(str(kind))} {media}, about {size} bytes; --json has it]"
-
-
 def _explanations(problem: JsonObject) -> list[str]:
     """Return the lines that a Problem's structured facts give beyond its detail."""
     errors = [
-        f"{_text(error, 'pointer') or '(the whole)'}: {one_line(_text(error, 'message'))}"
-        for error in _objects(problem.get("errors"))
+        f"{text_of(error, 'pointer') or '(the whole)'}: {one_line(text_of(error, 'message'))}"
+        for error in objects_of(problem.get("errors"))
     ]
-    lines = [line for line in errors if line not in one_line(_text(problem, "detail"), limit=2000)]
+    lines = [line for line in errors if line not in one_line(text_of(problem, "detail"), limit=2000)]
     if isinstance(cause := problem.get("cause"), dict):
-        lines.append(f"because: {one_line(_text(cause, 'detail'))}")
+        lines.append(f"because: {one_line(text_of(cause, 'detail'))}")
     if isinstance(remote := problem.get("remote"), dict):
-        lines.append(f"the server says: {one_line(_text(remote, 'message'))} ({_text(remote, 'code')})")
+        lines.append(f"the server says: {one_line(text_of(remote, 'message'))} ({text_of(remote, 'code')})")
     if isinstance(operations := problem.get("operations"), list):
         lines.append(f"operations: {', '.join(map(str, operations))}")
     return lines
-
-
-def _remedy(problem: JsonObject, same: str) -> str | None:
-    """Return the command that helps, where one does."""
-    remedy = REMEDIES.get(_text(problem, "code"))
-    if remedy is None:
-        return "Trying again later may help." if problem.get("retryable") else None
-    remedy = remedy.replace("{same}", same)
-    for fact in ("server", "variable"):
-        remedy = remedy.replace(f"{{{fact}}}", one_line(_text(problem, fact)) or fact.upper())
-    return remedy

@@ -91,8 +91,7 @@ def open_session(
     home: Path | None = None,
     token_file: Path | None = None,
 ) -> Session:
-    """Return the session of one command; ``context.obj`` may carry the merged environment."""
-    environment = context.obj if isinstance(context.obj, Mapping) else os.environ
+    """Return the session of one command."""
     same = _flags(
         {
             "-w": None if workspace == "default" else workspace,
@@ -102,7 +101,14 @@ def open_session(
         }
     )
     screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False), same)
-    return Session(kind, workspace, as_json, TargetOptions(url, home, token_file), environment, screen)
+    return Session(
+        kind, workspace, as_json, TargetOptions(url, home, token_file), environment_of(context), screen
+    )
+
+
+def environment_of(context: typer.Context) -> Mapping[str, str]:
+    """Return the merged environment that the program was started with, else the process's own."""
+    return context.obj if isinstance(context.obj, Mapping) else os.environ
 
 
 def _flags(given: Mapping[str, str | Path | None]) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from app.core.json_value import Json, JsonObject
 from app.core.text_rules import SERVER_NAME
+from app.rest.audit import ROWS, ROWS_MAX
 from app.rest.schemas import (
+    AUDIT,
     RESULTS,
     RESUMED,
     WORKSPACE_NAME,
@@ -127,6 +129,7 @@ def _daemon_paths() -> JsonObject:
                 "text/plain",
             )
         },
+        "/v1/audit": {"get": _audit()},
         "/v1/schemas/server-definition": {
             "get": _plain(
                 "The JSON Schema of a server definition.", {"type": "object"}, "application/schema+json"
@@ -136,6 +139,18 @@ def _daemon_paths() -> JsonObject:
         "/healthz": {"get": _health("The daemon is alive.", "alive", ("403",))},
         "/readyz": {"get": _health("The daemon takes up requests.", "ready", ("403", "503"))},
     }
+
+
+def _audit() -> JsonObject:
+    limit: JsonObject = {"type": "integer", "minimum": 1, "maximum": ROWS_MAX, "default": ROWS}
+    asked: list[Json] = [
+        {"name": "workspace", "in": "query", "description": "Of this one alone.", "schema": WORKSPACE_NAME},
+        {"name": "limit", "in": "query", "description": "How many at most.", "schema": limit},
+    ]
+    plain = _plain(
+        "The newest rows of the audit table, the newest first; the operator's.", AUDIT, more=("400",)
+    )
+    return {**plain, "parameters": asked}
 
 
 def _run(summary: str) -> JsonObject:
@@ -201,9 +216,11 @@ def _operation(
     return {**operation, "responses": {**results, **_problems(problems)}}
 
 
-def _plain(summary: str, schema: JsonObject, media_type: str = "application/json") -> JsonObject:
+def _plain(
+    summary: str, schema: JsonObject, media_type: str = "application/json", *, more: tuple[str, ...] = ()
+) -> JsonObject:
     answer: JsonObject = {"description": summary, "content": {media_type: {"schema": schema}}}
-    return {"summary": summary, "responses": {"200": answer, **_problems((*_DOOR, "500"))}}
+    return {"summary": summary, "responses": {"200": answer, **_problems((*_DOOR, "500", *more))}}
 
 
 def _health(summary: str, status: str, problems: tuple[str, ...]) -> JsonObject:

@@ -7,6 +7,7 @@ from starlette.routing import Route
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.endpoint import AsgiEndpoint, Handler
 from app.rest import daemon, workspaces
+from app.rest.audit import show_audit
 
 WORKSPACE = "/v1/workspaces/{workspace}"
 SERVER = f"{WORKSPACE}/servers/{{name}}"
@@ -22,6 +23,7 @@ _TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("POST", f"{SERVER}/reconnect", workspaces.reconnect),
     ("POST", f"{SERVER}/oauth/complete", workspaces.complete_authorization),
     ("GET", "/v1/workspaces", daemon.list_workspaces),
+    ("GET", "/v1/audit", show_audit),
     ("GET", "/v1/schemas/server-definition", daemon.definition_schema),
     ("GET", "/openapi.json", daemon.openapi),
     ("GET", "/metrics", daemon.metrics),

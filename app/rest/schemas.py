@@ -110,6 +110,22 @@ _INTERRUPT = closed(
     },
     {"toolCallId": _TEXT},
 )
+AUDIT = closed(
+    {
+        "audit": _array(
+            closed(
+                {
+                    "at": {"type": "string", "format": "date-time"},
+                    "actor": _enum(("operator", "workspace")),
+                    "workspace": _TEXT,
+                    "kind": _TEXT,
+                    "outcome": _TEXT,
+                },
+                {"server": _TEXT},
+            )
+        )
+    }
+)
 _RESULTS: dict[str, JsonObject] = {
     "ServerList": closed(
         {

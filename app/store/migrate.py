@@ -42,7 +42,7 @@ def bring_to_head(path: Path, busy: timedelta = BUSY) -> None:
         StoreRefused: the file is not ours to change, and was not.
     """
     found = examine(path)
-    _require_known(path, found)
+    require_known(path, found)
     with _refusing(path):
         _make_private(path)
         with closing(
@@ -84,7 +84,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _require_known(path: Path, found: Empty | AtRevision) -> None:
+def require_known(path: Path, found: Empty | AtRevision) -> None:
     """Raise where the revision is none of this release's."""
     if isinstance(found, Empty) or found.revision == HEAD:
         return

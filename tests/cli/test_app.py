@@ -1,19 +1,21 @@
 """The program knows its commands and says what each is for. SPEC §cli."""
 
 import os
+import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from app.cli.app import app, register
+from app.cli.app import COMMANDS, app, register
 from app.cli.exit_status import ExitStatus
 
-COMMANDS = ("list", "attach", "detach", "call", "demo")
-DAEMON_COMMANDS = ("serve", "check", "migrate", "token")
+SPEC = (Path(__file__).parents[2] / "SPEC.md").read_text()
+DAEMON_COMMANDS = ("serve", "check", "migrate", "token", "doctor")
 
 
 @pytest.mark.spec("cli")
@@ -35,7 +37,7 @@ def test_a_terminal_that_lacks_a_character_costs_no_answer(tmp_path: Path) -> No
 
 
 @pytest.mark.spec("cli")
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_explains_itself(command: str) -> None:
     shown = CliRunner().invoke(app, [command, "--help"], prog_name="plurnk-mcpd")
     assert shown.exit_code == 0
@@ -46,3 +48,19 @@ def test_the_commands_can_be_mounted_on_another_program() -> None:
     other = typer.Typer()
     register(other)
     assert {command.name for command in other.registered_commands} == set(COMMANDS)
+
+
+@pytest.mark.spec("cli")
+def test_the_version_is_the_distributions() -> None:
+    shown = CliRunner().invoke(app, ["--version"])
+    assert (shown.exit_code, shown.output) == (0, f"plurnk-mcpd {metadata.version('plurnk-mcpd')}\n")
+
+
+@pytest.mark.spec("cli")
+def test_the_specification_lists_every_command_and_every_exit_status() -> None:
+    section = SPEC.split("## §cli", 1)[1]
+    rows = re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted([*COMMANDS, *DAEMON_COMMANDS])
+    [statuses] = re.findall(r"^Exit status (.*?)\. ", section, flags=re.MULTILINE)
+    assert [int(number) for number in re.findall(r"(?:^|, )(\d+) ", statuses)] == [*ExitStatus]

@@ -1,10 +1,9 @@
-"""How a call's run ends, and the conversation about its questions. SPEC §cli, §agui."""
+"""``call`` against a running daemon: what it prints, asks and leaves open. SPEC §cli, §calls."""
 
 import json
-import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -12,75 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from app.cli.call import Answered, Asked, ending_of
-from app.cli.failures import AnswerLost, CommandFailure, ProblemAnswer, RunCancelled
-from app.core.json_value import JsonObject
-from tests.cli.conftest import CLIENT
 from tests.support.daemon import Daemon
 from tests.support.peers.programs import ELICITING_SERVER, stdio_definition
-from tests.support.terminal import terminal
 
 Run = Callable[..., CompletedProcess[str]]
-
-RESULT: JsonObject = {"status": 200, "operation": "op-1", "isError": False, "content": []}
-PROBLEM: JsonObject = {"code": "tool-not-found", "status": 404, "detail": "No such tool."}
-STARTED: JsonObject = {"type": "RUN_STARTED"}
-
-
-def finished(**members: Any) -> JsonObject:
-    return {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", **members}
-
-
-def ending(*events: JsonObject) -> Answered | Asked:
-    return ending_of(iter([STARTED, *events]), lambda _event: None)
-
-
-@pytest.mark.spec("agui")
-def test_a_result_is_the_answer() -> None:
-    event = finished(result={"kind": "k", "ok": True, "result": RESULT}, outcome={"type": "success"})
-    assert ending(event) == Answered(RESULT)
-
-
-@pytest.mark.spec("agui")
-def test_an_interrupt_is_a_question() -> None:
-    interrupts: list[Any] = [{"id": "i-1"}, {"id": "i-2"}]
-    assert ending(finished(outcome={"type": "interrupt", "interrupts": interrupts})) == Asked(interrupts)
-
-
-@pytest.mark.spec("agui")
-@pytest.mark.parametrize(
-    "events, failure",
-    [
-        ([finished(result={"kind": "k", "ok": False, "problem": PROBLEM})], ProblemAnswer),
-        (
-            [{"type": "RUN_ERROR", "message": "x", "metadata": {"plurnk": {"problem": PROBLEM}}}],
-            ProblemAnswer,
-        ),
-        ([{"type": "RUN_ERROR", "message": "x", "code": "y"}], ProblemAnswer),
-        ([finished(outcome={"type": "cancelled"})], RunCancelled),
-        ([], AnswerLost),
-    ],
-    ids=["problem", "error", "bare error", "cancelled", "cut"],
-)
-def test_anything_else_is_a_failure(events: list[JsonObject], failure: type[CommandFailure]) -> None:
-    with pytest.raises(failure):
-        ending(*events)
-
-
-def test_a_run_error_shows_the_problem_it_carries() -> None:
-    with pytest.raises(ProblemAnswer) as failed:
-        ending({"type": "RUN_ERROR", "message": "x", "metadata": {"plurnk": {"problem": PROBLEM}}})
-    assert failed.value.problem == PROBLEM
-
-
-def test_nothing_is_read_after_the_end() -> None:
-    def events() -> Iterator[JsonObject]:
-        yield finished(result={"kind": "k", "ok": True, "result": RESULT})
-        raise AssertionError("the run is over")
-
-    seen: list[JsonObject] = []
-    assert ending_of(events(), seen.append) == Answered(RESULT)
-    assert [event["type"] for event in seen] == ["RUN_FINISHED"]
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +22,6 @@ def attached(daemon: Daemon) -> str:
     """The name of an attached server whose tool ``echo`` proposes and whose tool ``count`` reads."""
     anyio.run(daemon.attach, "default", stdio_definition("notes", read=["count", "fail"]))
     return "notes"
-
-
-@pytest.fixture
-def terminal_of(daemon: Daemon, tmp_path: Path) -> Callable[..., Any]:
-    """Runs the program in a terminal, against the daemon."""
-
-    def run(*arguments: str) -> Any:
-        environment = {**os.environ, "PLURNK_HOME": str(daemon.home), "PLURNK_TOKEN": daemon.token}
-        return terminal([*CLIENT, *arguments], environment, tmp_path)
-
-    return run
 
 
 @pytest.mark.spec("cli", "calls")
@@ -211,3 +134,48 @@ def test_what_a_server_requires_is_told_and_left_open(
     assert "https://pay.example/checkout?order=1" in told
     assert "A receipt?" in told
     assert done.stdout == "" or "--json" in flags
+
+
+@pytest.fixture(scope="module")
+def asking(daemon: Daemon) -> str:
+    """The workspace of a server that asks in the middle of a call."""
+    definition = stdio_definition("shop", ELICITING_SERVER, "stdio", "sdk", read=["pay", "deploy"])
+    anyio.run(daemon.attach, "shopping", definition)
+    return "shopping"
+
+
+@pytest.mark.spec("cli", "calls")
+def test_a_person_fills_in_the_forms_of_every_round(asking: str, terminal_of: Callable[..., Any]) -> None:
+    with terminal_of("call", "-w", asking, "shop", "deploy", "service=web") as person:
+        person.wait_for("Which environment should be deployed?")
+        person.wait_for("(1-2 or the value) > ")
+        person.type("production\n")
+        person.wait_for("✗ env: it must be 1-2 or the value")
+        person.type("2\n")
+        person.wait_for("Send it?")
+        person.type("y\n")
+        person.wait_for("Really?")
+        person.wait_for("(y or n) > ")
+        person.type("y\n")
+        person.type("y\n")
+        assert person.exit_status() == 0
+        assert "deployed web to prod" in person.screen
+
+
+@pytest.mark.spec("cli", "calls")
+@pytest.mark.parametrize(
+    "first, second, says",
+    [("y", "/decline", "page accept, receipt decline"), ("d", "/cancel", "page decline, receipt cancel")],
+)
+def test_a_person_consents_to_a_page_and_refuses_a_form(
+    asking: str, terminal_of: Callable[..., Any], first: str, second: str, says: str
+) -> None:
+    with terminal_of("call", "-w", asking, "shop", "pay") as person:
+        person.wait_for("Host: pay.example")
+        person.wait_for("Open this page?")
+        person.type(f"{first}\n")
+        person.wait_for("A receipt?")
+        person.wait_for("(y or n) > ")
+        person.type(f"{second}\n")
+        assert person.exit_status() == 0
+        assert says in person.screen

@@ -56,28 +56,6 @@ def test_the_list_is_a_table_with_the_problem_of_each_server_below() -> None:
     assert "Hidden defaults: old" in out.getvalue()
 
 
-@pytest.mark.spec("cli")
-@pytest.mark.parametrize("width, columns", [(30, 3), (40, 4), (60, 5), (80, 7), (100, 8)])
-def test_the_table_fits_the_terminal_with_whole_words(width: int, columns: int) -> None:
-    screen, out, _ = shown(width)
-    screen.show_servers("default", {"servers": [CONNECTED]})
-    lines = out.getvalue().splitlines()
-    assert max(len(line) for line in lines) <= width
-    [heading, _, row] = [line.split() for line in lines if line.strip()]
-    assert len(heading) == columns
-    assert row[:2] == ["time", "connected"]
-
-
-@pytest.mark.spec("cli")
-def test_a_long_name_takes_the_room_of_lesser_columns() -> None:
-    name = "a-name-of-fifty-characters".ljust(50, "-")
-    screen, out, _ = shown(80)
-    screen.show_servers("default", {"servers": [{**CONNECTED, "name": name}]})
-    [heading, _, row] = [line.split() for line in out.getvalue().splitlines() if line.strip()]
-    assert heading == ["server", "state", "tools"]
-    assert row[0] == name
-
-
 def test_an_empty_workspace_says_how_to_begin() -> None:
     screen, out, err = shown()
     screen.show_servers("default", {"servers": [], "detached": [], "pending": []})
@@ -220,7 +198,7 @@ def test_what_to_do_next_is_meant_for_the_same_daemon_and_workspace() -> None:
     _, _, err = shown()
     screen = Screen(Console(file=err), Console(file=err, width=100), " -w team")
     screen.show_failure(problem(code="server-exists", server="time"))
-    assert "Next: Detach it first: plurnk-mcpd detach -w team time\n" in err.getvalue()
+    assert "Next: Change it: plurnk-mcpd replace -w team time …," in err.getvalue()
     screen.show_servers("team", {"servers": []})
     assert "plurnk-mcpd attach -w team NAME URL" in err.getvalue()
 

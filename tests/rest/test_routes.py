@@ -15,6 +15,7 @@ EXPECTED = {
     "/v1/workspaces/{workspace}/servers/{name}/reconnect": {"POST"},
     "/v1/workspaces/{workspace}/servers/{name}/oauth/complete": {"POST"},
     "/v1/workspaces": {"GET", "HEAD"},
+    "/v1/audit": {"GET", "HEAD"},
     "/v1/schemas/server-definition": {"GET", "HEAD"},
     "/openapi.json": {"GET", "HEAD"},
     "/metrics": {"GET", "HEAD"},

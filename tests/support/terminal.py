@@ -6,6 +6,7 @@ import re
 import select
 import subprocess
 import time
+from codecs import getincrementaldecoder
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ class Terminal:
         self._process = process
         self._master = master
         self.raw = ""
+        self._decoder = getincrementaldecoder("utf-8")("replace")
 
     @property
     def screen(self) -> str:
@@ -55,7 +57,7 @@ class Terminal:
             chunk = os.read(self._master, 65536)
         except OSError:
             return False
-        self.raw += chunk.decode(errors="replace")
+        self.raw += self._decoder.decode(chunk)
         return bool(chunk)
 
 

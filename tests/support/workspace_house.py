@@ -61,8 +61,8 @@ class WatchedStore:
     async def record(self, row: AuditRow) -> None:
         await self._store.record(row)
 
-    async def audit_rows(self) -> list[AuditRow]:
-        return await self._store.audit_rows()
+    async def audit_rows(self, *, limit: int = 100, workspace: str | None = None) -> list[AuditRow]:
+        return await self._store.audit_rows(limit=limit, workspace=workspace)
 
 
 class WatchedConnector:

@@ -1,0 +1,140 @@
+"""The commands that bring a definition: ``attach``, ``replace``. SPEC §cli, §definition."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from app.cli import completion
+from app.cli.changes import end_change
+from app.cli.definition import DefinitionWords, build
+from app.cli.session import (
+    HomeOption,
+    JsonOption,
+    Session,
+    TokenFileOption,
+    UrlOption,
+    WorkspaceOption,
+    open_session,
+    perform,
+)
+
+NameWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="What the server is called.")]
+KnownName: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The server.", autocompletion=completion.servers)
+]
+TargetWords: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="URL | -- COMMAND [ARGUMENT]…", help="Where it is, or how it is started."),
+]
+EnvOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env", "-e", metavar="NAME[=VALUE]", help="Give the command a variable; NAME alone: the daemon's."
+    ),
+]
+HeaderOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Send a header; VALUE may hold '${NAME}'."),
+]
+BearerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--bearer", metavar="'${NAME}'", help="The variable that holds the bearer token."),
+]
+CwdOption: TypeAlias = Annotated[
+    str | None, typer.Option("--cwd", metavar="DIR", help="Where the command runs.")
+]
+ToolsOption: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--tools", metavar="NAME[,NAME]…", help="Enable these tools only.")
+]
+ReadOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read", metavar="NAME[,NAME]…", help="These tools only read: they run without acceptance."
+    ),
+]
+FileOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--file", "-f", metavar="FILE", help="The definition as JSON; - for standard input."),
+]
+
+
+def attach(
+    context: typer.Context,
+    *,
+    name: NameWord = None,
+    target: TargetWords = None,
+    env: EnvOption = None,
+    header: HeaderOption = None,
+    bearer: BearerOption = None,
+    cwd: CwdOption = None,
+    tools: ToolsOption = None,
+    read: ReadOption = None,
+    file: FileOption = None,
+    workspace: WorkspaceOption = "default",
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+    home: HomeOption = None,
+    token_file: TokenFileOption = None,
+) -> None:
+    """Attach a server by its URL or by the command that starts it.
+
+    References to the daemon's environment are written '${NAME}', in single quotes; no secret belongs on the
+    command line.
+    """
+    session = open_session(
+        context,
+        "workspace.mcp.attach",
+        workspace=workspace,
+        as_json=as_json,
+        url=url,
+        home=home,
+        token_file=token_file,
+    )
+    words = DefinitionWords(name, target or (), env or (), header or (), bearer, cwd, tools, read, file)
+    perform(session, lambda: _define(session, words, verb="attached"))
+
+
+def replace(
+    context: typer.Context,
+    *,
+    name: KnownName = None,
+    target: TargetWords = None,
+    env: EnvOption = None,
+    header: HeaderOption = None,
+    bearer: BearerOption = None,
+    cwd: CwdOption = None,
+    tools: ToolsOption = None,
+    read: ReadOption = None,
+    file: FileOption = None,
+    workspace: WorkspaceOption = "default",
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+    home: HomeOption = None,
+    token_file: TokenFileOption = None,
+) -> None:
+    """Give a server another definition; the old one serves meanwhile.
+
+    The words are those of attach, and they are the whole new definition.
+    """
+    session = open_session(
+        context,
+        "workspace.mcp.replace",
+        workspace=workspace,
+        as_json=as_json,
+        url=url,
+        home=home,
+        token_file=token_file,
+    )
+    words = DefinitionWords(name, target or (), env or (), header or (), bearer, cwd, tools, read, file)
+    perform(session, lambda: _define(session, words, verb="replaced"))
+
+
+def _define(session: Session, words: DefinitionWords, *, verb: str) -> None:
+    definition = build(words, directory=Path.cwd(), read=_read)
+    end_change(session, verb, str(definition.get("name", "")), session.act(server=definition))
+
+
+def _read(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
