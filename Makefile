@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-slow test-peers lock clean
+.PHONY: env demo test lint types imports unit serve test-slow test-peers bench bench-full lock clean
 
 env: $(READY)
 
@@ -43,6 +43,13 @@ test-slow: env
 # Published servers in environments of their own; needs the package registries.
 test-peers: env
 	$(BIN)/python -m pytest -m peers tests/peers
+
+# The daemon beside its peers, on a quiet machine: two minutes, and longer blocks with more calls in flight.
+bench: env
+	$(BIN)/python -m benchmarks
+
+bench-full: env
+	$(BIN)/python -m benchmarks --full
 
 lock: env
 	$(BIN)/python -m pip install --quiet uv
