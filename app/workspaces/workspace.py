@@ -157,7 +157,8 @@ class Workspace:
             StoreUnavailable: the workspace's map could not be read.
             ShuttingDown: the daemon is going down.
         """
-        self._last_used = anyio.current_time()
+        if not self._users:  # Who uses it notes the time in the end.
+            self._last_used = anyio.current_time()
         if not self.hydration.is_done:
             await self.hydration.ensure()
         return self.snapshot
