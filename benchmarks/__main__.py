@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -46,6 +47,7 @@ async def run(
 
 def main() -> None:
     """Run from the command line."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, too
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument(
         "--full", action="store_true", help="longer blocks, more rounds, more calls in flight"

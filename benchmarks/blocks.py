@@ -50,10 +50,11 @@ async def measured(
     counts = {target.name: await _count_for(target, in_flight, effort) for target in targets}
     blocks: dict[str, list[tuple[Sample, float]]] = {target.name: [] for target in targets}
     requests = dict.fromkeys(counts, 0)
-    if backend is not None:
-        backend.counts()
     for _ in range(effort.rounds):
         for target in targets:
+            await target.run(in_flight, in_flight)  # connections are open again
+            if backend is not None:
+                backend.counts()
             before = target.cpu()
             sample = await target.run(in_flight, counts[target.name])
             blocks[target.name].append((sample, target.cpu() - before))

@@ -10,6 +10,8 @@ from typing_extensions import override
 
 _HEAD_END = b"\r\n\r\n"
 _LAST_CHUNK = b"0\r\n\r\n"
+IDLE_S = 2.0
+"""How long a connection is taken to be open still: servers close theirs after five seconds without a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Client:
         host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
         self._address = host, int(port)
         self._connections: list[_Connection] = []
+        self._used_at = time.perf_counter()
 
     async def send(self, data: bytes, *, expected: bytes = b"") -> bytes:
         """Return the whole answer to one request.
@@ -121,6 +124,7 @@ class Client:
         began = time.perf_counter()
         each = max(1, count // in_flight)
         await asyncio.gather(*(turns(connection, each) for connection in self._connections[:in_flight]))
+        self._used_at = time.perf_counter()
         return Sample(time.perf_counter() - began, tuple(sorted(latencies)))
 
     def close(self) -> None:
@@ -131,10 +135,13 @@ class Client:
 
     async def _open(self, number: int) -> None:
         loop = asyncio.get_running_loop()
+        if time.perf_counter() - self._used_at > IDLE_S:
+            self.close()
         self._connections = [each for each in self._connections if not each.transport.is_closing()]
         while len(self._connections) < number:
             _, connection = await loop.create_connection(_Connection, *self._address)
             self._connections.append(connection)
+        self._used_at = time.perf_counter()
 
 
 def _checked(whole: bytes, expected: bytes) -> bytes:
