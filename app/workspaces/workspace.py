@@ -208,7 +208,10 @@ class Workspace:
 
     def gate(self, name: str) -> Gate:
         """Return the gate of the server."""
-        return self._gates.setdefault(name, Gate(name))
+        gate = self._gates.get(name)
+        if gate is None:
+            gate = self._gates[name] = Gate(name)
+        return gate
 
     def generation(self, name: str) -> int:
         """Return the number of the last committed change of the server."""

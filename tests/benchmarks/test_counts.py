@@ -104,9 +104,9 @@ async def answered(daemon: Daemon, path: str, body: bytes) -> bytes:
     }
 
     async def receive() -> Any:
-        if messages:
-            return messages.pop()
-        await asyncio.Event().wait()  # the client stays
+        if not messages:
+            await asyncio.Event().wait()  # the client stays
+        return messages.pop()
 
     async def send(message: Any) -> None:
         sent.append(message)
