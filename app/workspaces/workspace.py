@@ -150,8 +150,10 @@ class Workspace:
 
     # Use
 
-    async def ready(self) -> WorkspaceSnapshot[Connection]:
+    async def ready(self, server: str | None = None) -> WorkspaceSnapshot[Connection]:
         """Return the snapshot of a hydrated workspace, or of one whose hydration failed and is not due again.
+
+        Where a server is named and is being prepared still, it is waited for.
 
         Raises:
             StoreUnavailable: the workspace's map could not be read.
@@ -161,6 +163,8 @@ class Workspace:
             self._last_used = anyio.current_time()
         if not self.hydration.is_done:
             await self.hydration.ensure()
+        if server is not None:
+            await self.hydration.arrival(server)
         return self.snapshot
 
     async def lease(self, server: str, operation: str) -> Lease:
