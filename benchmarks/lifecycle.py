@@ -146,7 +146,7 @@ async def _beside_a_hung_one(backend: Backend, directory: Path, connect_timeout_
 
 
 async def _stall(backend: Backend, directory: Path, effort: Effort) -> float:
-    """Return the longest turn of the event loop in ms while 32 calls are in flight; see ``watched_daemon``."""
+    """Return the longest stall of the event loop in ms while 32 calls are in flight; see ``watched_daemon``."""
     daemon = Daemon(directory, program="benchmarks.peers.watched_daemon")
     with daemon.process:
         await daemon.ready()

@@ -115,4 +115,4 @@ def _of_lifecycle(life: Lifecycle) -> Iterator[Verdict]:
         "memory, empty, above the imports alone", (life.base_memory - life.imports_memory) / MIB, 15, "MiB"
     )
     yield Verdict("healthy server usable beside a hung one", life.hung_s, 0.3, "s")
-    yield Verdict("longest turn of the event loop at 32 in flight", life.stall_ms, 5, "ms")
+    yield Verdict("longest stall of the event loop at 32 in flight", life.stall_ms, 5, "ms")
