@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.blocks import Effort, Figure, measured
 from benchmarks.environments import NotInstalled
-from benchmarks.gateways import Gateway
+from benchmarks.gateways import Gateway, skeleton
 from benchmarks.targets import (
     CALL,
     LIST,
@@ -44,7 +44,7 @@ async def http_calls(
         ours, agui, listing = _ways(daemon)
         direct = [floor(urls[0]), client(SDK, "sdk_client", urls[0]), client(WIRE, "own_client", urls[0])]
         with ExitStack() as stack:
-            peers = [ours, *direct, *await _started(gateways, urls, directory)]
+            peers = [ours, *direct, await skeleton(urls), *await _started(gateways, urls, directory)]
             for peer in peers:
                 if peer.process is not None:
                     stack.enter_context(peer.process)

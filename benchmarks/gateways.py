@@ -13,6 +13,8 @@ from benchmarks.load import request
 from benchmarks.processes import GATEWAY_CORE, Process
 from benchmarks.targets import ARGUMENTS, Target, answering, free_port, mcp_call, posting
 
+SKELETON = "bare uvicorn + aiohttp"
+
 
 @dataclass(frozen=True)
 class Gateway:
@@ -91,6 +93,16 @@ async def _started_with(name: str, process: Process, data: bytes, port: int) -> 
         process.stop()
         raise
     return Target(name, process, posting(url, data, expected=b"xxx"))
+
+
+async def skeleton(urls: Sequence[str]) -> Target:
+    """Return the least gateway of the daemon's own libraries (``benchmarks.peers.skeleton``)."""
+    port = free_port()
+    process = Process(
+        [sys.executable, "-m", "benchmarks.peers.skeleton", str(port), urls[0]], core=GATEWAY_CORE
+    )
+    body = json.dumps({"tool": "tool-0", "arguments": ARGUMENTS}).encode()
+    return await _started(SKELETON, process, f"http://127.0.0.1:{port}/", body)
 
 
 QUICK = (Gateway("mcp-hub", _mcp_hub), Gateway("mcpo", _mcpo), Gateway("FastMCP proxy", _fastmcp))
