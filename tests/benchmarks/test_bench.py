@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import run
+from benchmarks.__main__ import RESULTS, run
 from benchmarks.blocks import Effort, Figure
 from benchmarks.calls import FLOOR, OURS, SDK
+from benchmarks.processes import ROOT
 from benchmarks.report import chart
 from benchmarks.verdicts import verdicts
 
@@ -23,6 +24,14 @@ async def test_a_tiny_run_measures_every_row_and_leaves_its_results(tmp_path: Pa
     assert "| attach over HTTP, backend requests, each after the other | 2.00 | ≤ 2 | met |" in rows
     assert "| call | 32 | plurnk-mcpd |" in (tmp_path / "figures.md").read_text()
     ET.parse(tmp_path / "calls.svg")  # noqa: S314 our own
+
+
+def test_the_readme_shows_the_table_of_the_kept_run() -> None:
+    _, _, after = (
+        (ROOT / "README.md").read_text().partition("<!-- the table of benchmarks/results/summary.md -->\n")
+    )
+    table, _, _ = after.partition("<!-- end of the table -->")
+    assert table.strip() == (RESULTS / "summary.md").read_text().strip()
 
 
 def figure(target: str, cpu_ms: float, in_flight: int = 32, scenario: str = "call") -> Figure:
