@@ -21,8 +21,7 @@ from app.tokens import Tokens
 class Application(FastAPI):
     """The gate, the routes, and a Problem where neither answers.
 
-    FastAPI's own stack of middleware, a fifth of what a request costs, has no part in it: every route is an ASGI
-    endpoint that answers what it raises.
+    FastAPI's own stack of middleware has no part in it: every route is an ASGI endpoint that answers what it raises.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ async def read_bytes(scope: Scope, receive: Receive, *, limit: int) -> bytes:
     try:
         async with asyncio.timeout(
             BODY_TIMEOUT_S
-        ):  # A sixth of what anyio.fail_after costs, once for every request.
+        ):  # Half of what anyio.fail_after costs, once for every request.
             return await _counted(receive, limit)
     except TimeoutError:
         raise BodyLate from None
