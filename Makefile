@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-slow test-peers conformance lock clean
+.PHONY: env demo test lint types imports unit serve test-slow test-peers conformance bench bench-full lock clean
 
 env: $(READY)
 
@@ -47,6 +47,13 @@ test-peers: env
 # The official MCP suite in three modes and two releases; needs a registry for the suite itself.
 conformance: env
 	$(BIN)/python -m pytest -m conformance -rs tests/conformance
+
+# The daemon beside its peers, on a quiet machine: two minutes, and longer blocks with more calls in flight.
+bench: env
+	$(BIN)/python -m benchmarks
+
+bench-full: env
+	$(BIN)/python -m benchmarks --full
 
 lock: env
 	$(BIN)/python -m pip install --quiet uv

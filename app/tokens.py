@@ -111,7 +111,7 @@ class Tokens:
         return None
 
     def _digest(self, token: bytes) -> bytes:
-        return hmac.digest(self._blind, token, hashlib.sha256)
+        return hashlib.blake2b(token, key=self._blind).digest()
 
     @staticmethod
     def _derived(key: bytes, workspace: str) -> str:

@@ -30,6 +30,7 @@ FIGURES: list[tuple[str, str, Any, Any]] = [
     ("connection", "Idle connections are kept 4 s", http_pool.KEEPALIVE_S, 4.0),
     ("connection", "more than 200 levels", wire.DEPTH_MAX, 200),
     ("prepare", "more than 1000 pages", prepare.PAGES_MAX, 1000),
+    ("hydration", "waits at most 0.2 s", hydration.PATIENCE_S, 0.2),
     ("hydration", "1 to 60 s", (hydration.BACK_OFF_FIRST_S, hydration.BACK_OFF_MAX_S), (1.0, 60.0)),
     ("calls", "kept for 10 minutes (at most 1000)", (settled.KEPT_S, settled.KEPT_MAX), (600.0, 1000)),
     ("calls", "within 64 MiB a workspace", settled.KEPT_BYTES_MAX, 64 * 1024 * 1024),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Generator
 
 import pytest
@@ -59,6 +60,21 @@ def test_console_lines_are_masked_and_an_event_cannot_forge_a_line(
     written = capsys.readouterr().err
     assert "canary-secret" not in written
     assert len(written.splitlines()) == 1
+
+
+def test_a_console_line_has_the_moment_the_level_the_event_and_sorted_values(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configured(capsys)
+    structlog.get_logger("plurnk.test").info("action", workspace="a b", kind="k.l", server=None, ms=0.5)
+    try:
+        failing()
+    except RuntimeError:
+        logging.getLogger("library").exception("two words\nof it")
+    first, second, *rest = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"20\S+Z \[info {5}] action {25}kind=k\.l ms=0\.5 server=None workspace='a b'", first)
+    assert "[error    ] 'two words\\nof it'" in second
+    assert rest[-1] == "RuntimeError: it said ***"
 
 
 def test_a_line_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:

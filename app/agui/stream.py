@@ -6,6 +6,7 @@ dropped, and changes of the state are replaced by one snapshot of what it has be
 for ``WRITE_TIMEOUT_S`` is gone.
 """
 
+import asyncio
 from collections.abc import Callable
 
 import anyio
@@ -117,11 +118,12 @@ class EventStream:
         for begin in range(0, max(len(body), 1), CHUNK):
             chunk = bytes(body[begin : begin + CHUNK])
             is_last = begin + CHUNK >= len(body)
-            with anyio.move_on_after(WRITE_TIMEOUT_S) as deadline:
-                await self._send(
-                    {"type": "http.response.body", "body": chunk, "more_body": more or not is_last}
-                )
-            if deadline.cancelled_caught:
+            try:
+                async with asyncio.timeout(WRITE_TIMEOUT_S):
+                    await self._send(
+                        {"type": "http.response.body", "body": chunk, "more_body": more or not is_last}
+                    )
+            except TimeoutError:
                 self._is_stalled = True
                 self._on_stall()
                 return

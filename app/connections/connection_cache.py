@@ -24,6 +24,7 @@ from app.connections.list_flights import Drain, ListFlights
 from app.connections.prepare import LISTS, Listed
 from app.core.answers import Answer, Result
 from app.core.cache_control import cache_control
+from app.core.compact_bytes import compact
 from app.core.json_value import JsonObject
 from app.core.measures import Measures
 
@@ -160,7 +161,7 @@ class ConnectionCache:
             answer = await ask()
             if isinstance(answer, Result) and classify.is_complete(answer.value):
                 control = cache_control(answer.value)
-                written = orjson.dumps(answer.value) if control[0] else b""
+                written = compact(orjson.dumps(answer.value)) if control[0] else b""
                 reads.keep(question, written, size=len(written) + len(uri), control=control)
                 if reads.get(places) is not None:
                     self._remember(uri)

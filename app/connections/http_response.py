@@ -60,6 +60,10 @@ async def read_chunk(response: aiohttp.ClientResponse) -> bytes:
         AnswerLost: the connection failed or the encoding is broken.
     """
     await checkpoint()
+    return await _next_chunk(response)
+
+
+async def _next_chunk(response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.content.readany()
     except (aiohttp.ClientError, OSError, RuntimeError) as error:
@@ -75,11 +79,14 @@ async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """
     chunks: list[bytes] = []
     size = 0
-    while chunk := await read_chunk(response):
+    # Small answers are whole by now; the others take turns.
+    while chunk := await (read_chunk(response) if chunks else _next_chunk(response)):
         size += len(chunk)
         if size > limit:
             raise AnswerTooLarge(limit)
         chunks.append(chunk)
+        if response.content.at_eof():
+            break
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

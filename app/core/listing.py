@@ -14,6 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from app.core.catalog import Entry, Withheld
+from app.core.compact_bytes import compact
 from app.core.json_value import Json, JsonObject
 
 NAME_SHOWN_MAX = 256
@@ -184,7 +185,7 @@ def _read_entry(method: str, form: _Form, value: Json) -> Entry | str:
     if fault is not None:
         return fault
     try:
-        return Entry(str(value[form.key]), orjson.dumps(value))
+        return Entry(str(value[form.key]), compact(orjson.dumps(value)))
     except TypeError:  # what orjson cannot write was no JSON of one Unicode text and bounded depth
         return "not-json"
 

@@ -16,6 +16,7 @@ import orjson
 from app.core import param_headers
 from app.core.canonical import canonical, revision
 from app.core.catalog import Entry, Judgement, ServerCatalog, Withheld
+from app.core.compact_bytes import compact
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.json_value import Json
 from app.core.problems import CatalogInvalid
@@ -118,7 +119,7 @@ def judge(entry: Entry, *, is_http: bool, max_schema_depth: int, max_schema_node
     if fault is None and is_http and param_headers.fault(orjson.dumps(schema)) is not None:
         fault = "header-annotation-invalid"
     form = canonical(value) if fault is None else b""
-    return Judgement(fault, entry.raw if form == entry.raw else form)
+    return Judgement(fault, entry.raw if form == entry.raw else compact(form))
 
 
 def _require_unique(catalog: ServerCatalog, definition: StdioDefinition | HttpDefinition) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 
 import orjson
 
+from app.core.compact_bytes import compact
 from app.core.json_value import Json, JsonObject
 from app.core.signatures import signature
 
@@ -40,8 +41,8 @@ def tool_view(raw: bytes) -> ToolView:
         description=description if isinstance(description, str) else "",
         required=_required(schema.get("required")),
         signature=signature(schema),
-        input_schema=orjson.dumps(schema),
-        output_schema=orjson.dumps(output) if isinstance(output, dict) else None,
+        input_schema=compact(orjson.dumps(schema)),
+        output_schema=compact(orjson.dumps(output)) if isinstance(output, dict) else None,
     )
 
 

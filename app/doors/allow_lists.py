@@ -7,6 +7,7 @@ Origin. A literal loopback address or ``localhost`` cannot be rebound, so those 
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from app.settings import Settings
@@ -60,6 +61,7 @@ class OriginAllowList:
         return parsed is not None and parsed in self._origins
 
 
+@lru_cache(maxsize=64)
 def _is_loopback(name: str) -> bool:
     if name == "localhost":
         return True

@@ -6,17 +6,54 @@ from http import HTTPStatus
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from typing_extensions import override
 
 from app.actions.action import Host
-from app.core.problem import Problem
+from app.doors.asgi import Receive, Scope, Send
 from app.doors.endpoint import Exposition
-from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal
+from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal, send_problem
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
 from app.tokens import Tokens
+
+
+class Application(FastAPI):
+    """The gate, the routes, and a Problem where neither answers.
+
+    FastAPI's own stack of middleware has no part in it: every route is an ASGI endpoint that answers what it raises.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute],
+        *,
+        host: Host,
+        tokens: Tokens,
+        streams: OpenStreams,
+        exposition: Exposition,
+    ) -> None:
+        # FastAPI writes no OpenAPI here: the document is one of the routes, and tests hold it against them.
+        super().__init__(routes=list(routes), openapi_url=None, redirect_slashes=False)
+        self.state.host = host
+        self.state.streams = streams
+        self.state.exposition = exposition
+        self._gate = Gate(self._routed, settings=host.settings, tokens=tokens)
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        scope["app"] = self
+        await self._gate(scope, receive, send)
+
+    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.router(scope, receive, send)
+        except HTTPException as refusal:
+            await _unrouted(refusal)(scope, receive, send)
+        except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
+            await send_problem(send, logged_internal(failure))
 
 
 def build_application(
@@ -27,39 +64,18 @@ def build_application(
     streams: OpenStreams,
     exposition: Exposition,
 ) -> FastAPI:
-    """Return the application that serves these routes for a host that can serve already.
-
-    FastAPI writes no OpenAPI here: the document is one of the routes, and tests hold it against them.
-    """
-    application = FastAPI(
-        routes=list(routes),
-        openapi_url=None,
-        redirect_slashes=False,
-        exception_handlers={HTTPException: _unrouted, Exception: _failed},
-    )
-    application.add_middleware(Gate, settings=host.settings, tokens=tokens)
-    application.state.host = host
-    application.state.streams = streams
-    application.state.exposition = exposition
-    return application
+    """Return the application that serves these routes for a host that can serve already."""
+    return Application(routes, host=host, tokens=tokens, streams=streams, exposition=exposition)
 
 
-async def _unrouted(_request: Request, refusal: Exception) -> Response:
-    """Answer a path that no route has, or a method that the path's route does not take."""
-    status, headers = HTTPStatus.NOT_FOUND, {}
-    if isinstance(refusal, HTTPException):
-        status, headers = HTTPStatus(refusal.status_code), dict(refusal.headers or {})
+def _unrouted(refusal: HTTPException) -> Response:
+    """Return the answer for a path that no route has, or for a method that the path's route does not take."""
+    status, headers = HTTPStatus(refusal.status_code), dict(refusal.headers or {})
     detail = {
         HTTPStatus.NOT_FOUND: "There is nothing at this path. GET /openapi.json lists what there is.",
         HTTPStatus.METHOD_NOT_ALLOWED: f"This path takes {headers.get('Allow', 'other methods')}.",
     }.get(status, status.description)
     return _response(orjson.dumps(blank_document(status, detail)), status, headers)
-
-
-async def _failed(_request: Request, failure: Exception) -> Response:
-    """Answer a bug outside every route's own border."""
-    problem: Problem = logged_internal(failure)
-    return _response(orjson.dumps(problem.document()), problem.status, {})
 
 
 def _response(body: bytes, status: int, headers: dict[str, str]) -> Response:

@@ -20,7 +20,7 @@ from app.doors.asgi import Receive
 
 log = structlog.get_logger("plurnk.doors")
 
-ATTEND_AFTER_S = 0.01
+ATTEND_AFTER_S = 0.05
 """How long a request may take before companions are worth a task."""
 END_WITHIN_S = 3.0
 """How long clients may take to read the end of their runs at shutdown."""
@@ -38,7 +38,7 @@ class Ending(Enum):
 class Attention:
     """One request in flight: a scope around its work, and why the work was stopped."""
 
-    __slots__ = ("_companions", "_receive", "_registry", "_scope", "_sides", "_timer", "ending")
+    __slots__ = ("_companions", "_listening", "_receive", "_registry", "_scope", "_timer", "ending")
 
     def __init__(self, registry: "OpenStreams", receive: Receive) -> None:
         self.ending: Ending | None = None
@@ -47,7 +47,7 @@ class Attention:
         self._receive = receive
         self._companions: list[Companion] = [self._listen]
         self._scope = anyio.CancelScope()
-        self._sides = anyio.CancelScope()
+        self._listening: anyio.CancelScope | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def beside(self, companion: Companion) -> None:
@@ -76,7 +76,7 @@ class Attention:
 
     async def _listen(self) -> None:
         """Notice that the client left; also returns once the response is complete."""
-        with self._sides:
+        with anyio.CancelScope() as self._listening:
             while True:
                 message = await self._receive()
                 if message["type"] == "http.disconnect":
@@ -85,7 +85,8 @@ class Attention:
 
     def dismiss(self) -> None:
         """Stop listening."""
-        self._sides.cancel()
+        if self._listening is not None:
+            self._listening.cancel()
 
 
 class OpenStreams:

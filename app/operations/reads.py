@@ -47,7 +47,7 @@ async def read(board: Board, uri: str, *, observe: Observe, thread_id: str | Non
         Problem: the one the operation ended in.
     """
     address = addresses.parse(uri)
-    snapshot = await board.workspace.ready()
+    snapshot = await board.workspace.ready(address.server)
     match address:
         case addresses.ResourceIndex(server):
             return _at_once(_resource_index(published_server(snapshot, server)))
@@ -73,7 +73,7 @@ async def complete(board: Board, server: str, asked: JsonObject, *, observe: Obs
         ServerNotConnected: it cannot serve now.
         Problem: the one the operation ended in.
     """
-    current, published = connected_server(await board.workspace.ready(), server)
+    current, published = connected_server(await board.workspace.ready(server), server)
     if not published.catalog.offers("completions"):
         raise ParameterInvalid("server", f"server '{server}' offers no completions")
     interpret = partial(completion_result, server=server)

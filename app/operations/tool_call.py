@@ -60,7 +60,7 @@ async def call(
         TooMany: there are as many operations as there may be.
         Problem: the one the operation ended in.
     """
-    found = find_tool(await board.workspace.ready(), server, tool)
+    found = find_tool(await board.workspace.ready(server), server, tool)
     schema = found.view.input_schema
     if errors := validate(schema, present_arguments(schema, arguments)):
         raise ArgumentsInvalid(server, tool, errors)

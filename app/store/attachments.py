@@ -7,12 +7,22 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
 from app.core.attachments import Attached, AttachmentRecord, Detached
 from app.store.schema import server_attachments as table
 from app.store.timestamps import to_text
+
+# Written once: building a statement and its cache key takes longer than executing it.
+_NEW = insert(table)
+_PUT = _NEW.on_conflict_do_update(
+    index_elements=["workspace", "name"],
+    set_={name: _NEW.excluded[name] for name in ("state", "definition", "updated_at")},
+)
+_DROP = delete(table).where(
+    table.c.workspace == bindparam("of_workspace"), table.c.name == bindparam("of_name")
+)
 
 
 def load(connection: Connection, workspace: str) -> Mapping[str, AttachmentRecord]:
@@ -28,13 +38,12 @@ def apply(
 ) -> None:
     """Put the entry in the place of the one of its name, or drop it where ``record`` is None."""
     if record is None:
-        connection.execute(delete(table).where(table.c.workspace == workspace, table.c.name == name))
+        connection.execute(_DROP, {"of_workspace": workspace, "of_name": name})
         return
     definition = record.definition if isinstance(record, Attached) else None
     state = "detached" if definition is None else "attached"
-    values = {"state": state, "definition": definition, "updated_at": to_text(at)}
-    statement = insert(table).values(workspace=workspace, name=name, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=values))
+    entry = {"workspace": workspace, "name": name, "state": state, "definition": definition}
+    connection.execute(_PUT, {**entry, "updated_at": to_text(at)})
 
 
 def workspaces(connection: Connection) -> list[str]:

@@ -5,7 +5,7 @@ Functions on an open transaction; a trigger refuses UPDATE.
 
 from datetime import timedelta
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from app.core.audit import AuditRow
 from app.store.schema import audit as table
@@ -13,20 +13,25 @@ from app.store.timestamps import from_text, to_text
 
 KEPT = timedelta(days=90)
 
+# Written once: building a statement and its cache key takes longer than executing it.
+_APPEND = insert(table)
+_FORGET = delete(table).where(table.c.at < bindparam("before"))
+
 
 def append(connection: Connection, row: AuditRow) -> None:
     """Add the row and forget those more than 90 days older than it."""
     connection.execute(
-        insert(table).values(
-            at=to_text(row.at),
-            actor=row.actor,
-            workspace=row.workspace,
-            kind=row.kind,
-            server=row.server,
-            outcome=row.outcome,
-        )
+        _APPEND,
+        {
+            "at": to_text(row.at),
+            "actor": row.actor,
+            "workspace": row.workspace,
+            "kind": row.kind,
+            "server": row.server,
+            "outcome": row.outcome,
+        },
     )
-    connection.execute(delete(table).where(table.c.at < to_text(row.at - KEPT)))
+    connection.execute(_FORGET, {"before": to_text(row.at - KEPT)})
 
 
 def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[AuditRow]:

@@ -1,7 +1,8 @@
 """Hydration: open every effective server at once, publish one complete snapshot or none. SPEC §hydration.
 
 One run at a time, in the workspace's own group, under the commit lock, shared by every first user: a client that
-leaves never cancels it. ``strict`` fails as a whole; ``isolate`` publishes what failed as unavailable and tries again.
+leaves never cancels it. ``strict`` fails as a whole; ``isolate`` publishes what failed as unavailable and tries again,
+and lets the others serve while the slow ones are still preparing.
 """
 
 import random
@@ -31,6 +32,8 @@ log = structlog.get_logger("plurnk.hydration")
 Servers: TypeAlias = dict[str, ServerSnapshot[Connection]]
 BACK_OFF_FIRST_S = 1.0
 BACK_OFF_MAX_S = 60.0
+PATIENCE_S = 0.2
+"""How long ``isolate`` waits for the slowest servers before the others serve without them."""
 
 
 class Phase(Enum):
@@ -54,6 +57,7 @@ class Hydration:
         self._load_problem: Problem | None = None
         self._epoch = 0
         self._scope: anyio.CancelScope | None = None
+        self._late: dict[str, anyio.Event] = {}
 
     @property
     def is_running(self) -> bool:
@@ -79,6 +83,12 @@ class Hydration:
             await self._finished.wait()
         if self._phase is Phase.FAILED and self._load_problem is not None:
             raise self._load_problem.again()
+
+    async def arrival(self, server: str) -> None:
+        """Return once the server is not one that the workspace was hydrated without, or has come since."""
+        late = self._late.get(server)
+        if late is not None:
+            await late.wait()
 
     def changed(self, name: str) -> None:
         """Hydrate the rest of a failed workspace after a change of one server was committed."""
@@ -133,12 +143,13 @@ class Hydration:
             if each.name not in kept:
                 workspace.retire(each)
         workspace.show_all({each.name: _preparing(each) for each in wanted} | kept)
-        opened = await self._open_all(wanted)
+        is_strict = workspace.settings.hydration == "strict"
+        opened = await (self._open_all(wanted) if is_strict else self._open_patiently(wanted))
         # Since they were opened, and since the kept ones were looked at, some may have been lost.
         servers = {name: self._still(each) for name, each in opened.items()}
         servers |= {name: workspace.snapshot.servers[name] for name in kept}
         broken = [each for each in servers.values() if _is_broken(each)]
-        if broken and workspace.settings.hydration == "strict":
+        if broken and is_strict:
             await self._fail_whole(servers, broken[0])
             return
         self._phase, self._failures = Phase.HYDRATED, 0
@@ -172,6 +183,41 @@ class Hydration:
             await self._close_all(opened)
             raise
         return opened
+
+    async def _open_patiently(self, wanted: list[EffectiveServer]) -> Servers:
+        """Return what was opened within the patience; the others are shown as preparing and come by themselves."""
+        opened: Servers = {}
+        late: dict[str, anyio.Event] = {}
+        complete, is_over, epoch = anyio.Event(), False, self._epoch
+
+        async def open_one(server: EffectiveServer, generation: int) -> None:
+            try:
+                found = await self._opened(server)
+                if not is_over:
+                    opened[server.name] = found
+                    if len(opened) == len(wanted):
+                        complete.set()
+                    return
+                is_settled = await self._take(found, generation, epoch)
+            finally:
+                if server.name in late:
+                    late.pop(server.name).set()
+            if not is_settled:
+                await self._retry(server.name, generation, epoch)
+
+        try:
+            for server in wanted:
+                self._workspace.owner.start(open_one, server, self._workspace.generation(server.name))
+            with anyio.move_on_after(PATIENCE_S if wanted else 0):
+                await complete.wait()
+        except BaseException:
+            await self._close_all(opened)
+            raise
+        finally:
+            is_over = True
+            late |= {each.name: anyio.Event() for each in wanted if each.name not in opened}
+            self._late = late
+        return opened | {each.name: _preparing(each) for each in wanted if each.name in late}
 
     async def _open_one(self, server: EffectiveServer, opened: Servers) -> None:
         opened[server.name] = await self._opened(server)

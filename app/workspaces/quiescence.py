@@ -27,7 +27,10 @@ class Gate:
 
     async def enter(self, operation: str) -> None:
         """Count the operation; waits while a commit is under way."""
-        async with self._lock:
+        if self._lock.locked():
+            async with self._lock:
+                self._operations[operation] = None
+        else:  # Nothing is awaited, so nobody comes in between.
             self._operations[operation] = None
 
     def leave(self, operation: str) -> None:

@@ -157,16 +157,21 @@ class Workspace:
 
     # Use
 
-    async def ready(self) -> WorkspaceSnapshot[Connection]:
+    async def ready(self, server: str | None = None) -> WorkspaceSnapshot[Connection]:
         """Return the snapshot of a hydrated workspace, or of one whose hydration failed and is not due again.
+
+        Where a server is named and is being prepared still, it is waited for.
 
         Raises:
             StoreUnavailable: the workspace's map could not be read.
             ShuttingDown: the daemon is going down.
         """
-        self._last_used = anyio.current_time()
+        if not self._users:  # Who uses it notes the time in the end.
+            self._last_used = anyio.current_time()
         if not self.hydration.is_done:
             await self.hydration.ensure()
+        if server is not None:
+            await self.hydration.arrival(server)
         return self.snapshot
 
     async def lease(self, server: str, operation: str) -> Lease:
@@ -214,7 +219,10 @@ class Workspace:
 
     def gate(self, name: str) -> Gate:
         """Return the gate of the server."""
-        return self._gates.setdefault(name, Gate(name))
+        gate = self._gates.get(name)
+        if gate is None:
+            gate = self._gates[name] = Gate(name)
+        return gate
 
     def generation(self, name: str) -> int:
         """Return the number of the last committed change of the server."""

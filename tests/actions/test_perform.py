@@ -146,9 +146,9 @@ async def test_a_caller_keeps_its_workspace_from_being_idle(tmp_path: Path) -> N
         workspace = house.workspace()
         original = workspace.ready
 
-        async def ready() -> Any:
+        async def ready(server: str | None = None) -> Any:
             seen.append(workspace.idle_ms())
-            return await original()
+            return await original(server)
 
         workspace.ready = ready
         await _list(house)

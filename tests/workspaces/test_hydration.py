@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from app.core.problems import ServerNotConnected, ServerNotFound, ShuttingDown, StoreUnavailable
@@ -194,6 +195,7 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hydration, "BACK_OFF_FIRST_S", 0.01)
+    monkeypatch.setattr(hydration, "PATIENCE_S", 10.0)
     async with scripted_http() as peer, scripted_http() as later:
         await stored(tmp_path, http(peer), http(later, "q"))
         healthy = later.answers["server/discover"]
@@ -207,6 +209,55 @@ async def test_isolate_publishes_what_failed_as_unavailable_and_tries_it_again(
                 while tasks_of(house):  # the retrying is over
                     await anyio.sleep(0.01)
             assert len(house.connector.unretired()) == 2
+
+
+async def test_isolate_lets_the_others_serve_while_one_is_silent_and_takes_it_when_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hydration, "PATIENCE_S", 0.05)
+    gate = anyio.Event()
+    async with scripted_http() as peer, scripted_http() as silent:
+        await stored(tmp_path, http(peer), http(silent, "q"))
+        silent.answers["server/discover"] = stream(gate, f"data: {FOUND}\n\n")
+        async with workspace_house(tmp_path, environment={"PLURNK_HYDRATION": "isolate"}) as house:
+            with anyio.fail_after(10):
+                while (listed := states(await house.listed()))["p"] != "connected":
+                    await anyio.sleep(0.01)  # a busy machine: both were late
+                assert listed == {"p": "connected", "q": "preparing"}
+                arrived: list[str] = []
+
+                async def use_the_silent_one() -> None:
+                    snapshot = await house.workspace().ready("q")
+                    arrived.append(snapshot.servers["q"].state)
+
+                async with anyio.create_task_group() as group:
+                    group.start_soon(use_the_silent_one)
+                    await house.workspace().ready("p")
+                    await anyio.lowlevel.checkpoint()
+                    assert not arrived
+                    gate.set()
+            assert arrived == ["connected"]
+            assert states(await house.listed()) == {"p": "connected", "q": "connected"}
+            assert len(house.connector.unretired()) == 2
+
+
+async def test_what_comes_late_and_was_detached_meanwhile_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hydration, "PATIENCE_S", 0.0)
+    gate = anyio.Event()
+    async with scripted_http() as silent:
+        await stored(tmp_path, http(silent))
+        silent.answers["server/discover"] = stream(gate, f"data: {FOUND}\n\n")
+        async with workspace_house(tmp_path, environment={"PLURNK_HYDRATION": "isolate"}) as house:
+            assert states(await house.listed()) == {"p": "preparing"}
+            await house.act("detach", name="p")
+            gate.set()
+            with anyio.fail_after(10):
+                while tasks_of(house):
+                    await anyio.sleep(0.01)
+            assert await house.listed() == {}
+            assert not house.connector.unretired()
 
 
 async def test_isolate_gives_up_retrying_a_server_that_somebody_changed(

@@ -1,0 +1,108 @@
+"""What a run leaves behind: a page of tables, a chart, and the short table that the README shows."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from benchmarks.blocks import Figure
+from benchmarks.calls import FLOOR
+from benchmarks.processes import IS_PINNED
+from benchmarks.verdicts import Verdict
+
+VERSIONS = ("aiohttp", "fastapi", "fastmcp", "mcp", "plurnk-mcpd", "uvicorn", "uvloop")
+BAR, ROW, LABEL = 460, 24, 190
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Where and when a run was made, and how busy the machine was with other things."""
+
+    load_before: float
+    load_after: float
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What a reader must know to believe the figures."""
+        used = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+        cores = os.cpu_count()
+        system = (
+            f"{platform.system()}, {platform.machine()}, {cores} cores, Python {platform.python_version()}"
+        )
+        yield f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {system}"
+        yield f"- {used}, mcp-hub 4.2.1, mcpo 0.0.20"
+        yield f"- gateway pinned to one core, backend and load to another: {'yes' if IS_PINNED else 'no'}"
+        busy = f"- load average {self.load_before:.1f} before, {self.load_after:.1f} after"
+        # The run itself keeps about one core busy, and its own beginning counts for nothing.
+        yield busy + (
+            "; **the machine was busy with other work: latencies and rates are noise**"
+            if self.load_before > 1
+            else ""
+        )
+
+
+def write(
+    directory: Path, figures: Sequence[Figure], found: Sequence[Verdict], circumstances: Circumstances
+) -> None:
+    """Leave ``summary.md``, ``figures.md`` and ``calls.svg`` in the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    about = "\n".join(circumstances.lines)
+    summary = "\n".join(_verdict_table(found))
+    (directory / "summary.md").write_text(f"{summary}\n")
+    details = "\n".join(_figure_table(figures))
+    (directory / "figures.md").write_text(
+        f"# Figures of the last run\n\n{about}\n\n{summary}\n\nMedians over the rounds.\n\n{details}\n"
+    )
+    (directory / "calls.svg").write_text(chart(figures))
+    sys.stdout.write(f"{about}\n\n{details}\n\n{summary}\n")
+
+
+def _verdict_table(found: Sequence[Verdict]) -> Iterator[str]:
+    yield "| figure | measured | bound | |"
+    yield "|---|---|---|---|"
+    for each in found:
+        measured = "-" if each.measured is None else f"{each.measured:.2f} {each.unit}".strip()
+        bound = f"{'≥' if each.is_floor else '≤'} {each.bound:g} {each.unit}".strip()
+        yield f"| {each.row} | {measured} | {bound} | {each.word} |"
+
+
+def _figure_table(figures: Sequence[Figure]) -> Iterator[str]:
+    yield "| scenario | in flight | target | CPU a call, ms | p50, ms | p99, ms | calls/s | backend requests a call |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for each in figures:
+        yield (
+            f"| {each.scenario} | {each.in_flight} | {each.target} | {each.cpu_ms:.3f} | {each.p50_ms:.2f}"
+            f" | {each.p99_ms:.2f} | {each.rate:.0f} | {each.requests:.2f} |"
+        )
+
+
+def chart(figures: Sequence[Figure]) -> str:
+    """Return bars of the processor time of one call at 32 in flight, the shortest first."""
+    rows = sorted(
+        (each.cpu_ms, each.target)
+        for each in figures
+        if (each.scenario, each.in_flight) in {("call", 32), ("AG-UI call", 32)} and each.target != FLOOR
+    )
+    rows = list({target: (cpu, target) for cpu, target in rows}.values())
+    longest = max((cpu for cpu, _ in rows), default=1.0)
+    height = ROW * (len(rows) + 2)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LABEL + BAR + 90}" height="{height}" font-size="13">',
+        "<style>text { font-family: sans-serif }</style>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<text x="8" y="{ROW - 6}" font-weight="bold">Processor time of one tool call at 32 in flight, ms</text>',
+    ]
+    for number, (cpu, target) in enumerate(rows):
+        top, width = ROW * (number + 1), BAR * cpu / longest
+        colour = "#2f6f4f" if target.startswith("plurnk") else "#9aa5b1"
+        parts += [
+            f'<text x="{LABEL - 8}" y="{top + 16}" text-anchor="end">{escape(target)}</text>',
+            f'<rect x="{LABEL}" y="{top + 4}" width="{width:.1f}" height="{ROW - 8}" fill="{colour}"/>',
+            f'<text x="{LABEL + width + 6:.1f}" y="{top + 16}">{cpu:.2f}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
