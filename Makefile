@@ -33,8 +33,9 @@ types: env
 imports: env
 	$(BIN)/lint-imports
 
+# Two processes: most tests wait for other processes rather than compute. Each file stays in one.
 unit: env
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # What takes a minute or more by itself: a thousand workspaces at once.
 test-slow: env
