@@ -189,17 +189,14 @@ class AguiRun:
                     return self._last(self._too_large())
                 return envelopes.custom(value), envelopes.run_finished(*ids, value, "success")
             case Refused(problem, is_error):
-                value = envelopes.problem_value(self._kind, problem, self._stage_of(problem))
+                value = envelopes.problem_value(self._kind, problem, self._stage)
                 if is_error:
-                    return envelopes.custom(value), envelopes.run_error(problem, self._stage_of(problem))
+                    return envelopes.custom(value), envelopes.run_error(problem, self._stage)
                 is_stopped = isinstance(problem, OperationCancelled | ShuttingDown)
                 outcome = "cancelled" if is_stopped else "success"
                 return envelopes.custom(value), envelopes.run_finished(*ids, value, outcome)
             case _:
                 assert_never(end)
-
-    def _stage_of(self, problem: Problem) -> Stage:
-        return Stage.OPERATION if isinstance(problem, OperationCancelled) else self._stage
 
     @staticmethod
     def _too_large() -> Refused:

@@ -3,8 +3,13 @@
 Reasons are our own sentences: nothing that an authorization server wrote is in them.
 """
 
+from typing import Final
+
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused
+
+USED_UP: Final = "another one was handed over before"
+TOO_LATE: Final = "it comes too late"
 
 
 def sign_in_required(server: str) -> AuthorizationRefused:

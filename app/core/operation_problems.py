@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.core.json_value import Json
-from app.core.problem import Outcome, Problem, first_of, listed
+from app.core.problem import Outcome, Problem, Stage, first_of, listed
 
 REMOTE_MESSAGE_MAX = 512
 """Characters of a peer's error message that are shown."""
@@ -247,6 +247,7 @@ class OperationCancelled(Problem):
     """The operation was cancelled before it completed."""
 
     code, title, status = "operation-cancelled", "Operation cancelled", 409
+    stage = Stage.OPERATION
 
     def __init__(self, operation: str, *, by: str, outcome: Outcome) -> None:
         super().__init__(

@@ -61,6 +61,8 @@ class Problem(Exception):
     retryable: ClassVar[bool] = False
     outcome: Outcome = Outcome.NOT_SENT
     """What is known of the effect; shown for operations only."""
+    stage: Stage | None = None
+    """The part of the daemon it speaks for, whichever action met it; None leaves that to the action."""
 
     def __init__(self, detail: str, **facts: Json) -> None:
         self.detail = shortened(detail, DETAIL_MAX)
@@ -68,7 +70,11 @@ class Problem(Exception):
         self.facts: JsonObject = {name: value for name, value in facts.items() if value is not None}
 
     def document(self, stage: Stage = Stage.MANAGEMENT) -> JsonObject:
-        """Return the RFC 9457 problem details object, with our members after the standard ones."""
+        """Return the RFC 9457 problem details object, with our members after the standard ones.
+
+        ``stage`` is the one of the action that met it.
+        """
+        stage = self.stage or stage
         document: JsonObject = {
             "type": f"{TYPE_PREFIX}/{stage}/{self.code}",
             "title": self.title,

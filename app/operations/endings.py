@@ -6,6 +6,7 @@ from typing import TypeAlias
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
 from app.core.operation import Completed, Ending, Failed
+from app.core.problem import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ Rest: TypeAlias = Settled | Waiting
 
 
 def settled(operation: str, kind: str, ending: Ending) -> Settled:
-    """Return the operation's result, the same each time.
+    """Return the operation's result, the same each time, whichever action asks for it.
 
     Raises:
         Problem: the one it ended in, each time a fresh copy.
@@ -59,4 +60,6 @@ def settled(operation: str, kind: str, ending: Ending) -> Settled:
         case Completed(result):
             return Settled(operation, kind, result)
         case Failed(problem):
-            raise problem.again() from None
+            told = problem.again()
+            told.stage = Stage.OPERATION
+            raise told from None

@@ -56,7 +56,7 @@ async def answer(
         if attention.ending is Ending.CLIENT_GONE:
             return
         end = ends[0] if ends else (observed or Observed()).cut_off()
-        await _send(send, end, Stage.OPERATION if isinstance(end, OperationCancelled) else stage)
+        await _send(send, end, stage)
 
 
 async def send_json(send: Send, body: JsonObject, status: int = HTTPStatus.OK) -> None:

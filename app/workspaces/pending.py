@@ -1,16 +1,22 @@
 """Pending: the sign-ins of a workspace that a person was asked for, one for each server at most. SPEC §oauth.
 
-Says what waits, and until when. Judging a callback is the attempt's; what then goes on is a change's or an operation's.
-Everything here is called without awaiting.
+Says what waits, and until when; for a while also why what waited last waits no longer. Judging a callback is the
+attempt's; what then goes on is a change's or an operation's. Everything here is called without awaiting.
 """
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.core.json_value import JsonObject
-from app.core.oauth_problems import OAuthNotPending, OAuthTargetConflict
+from app.core.oauth_problems import (
+    TOO_LATE,
+    USED_UP,
+    OAuthCallbackInvalid,
+    OAuthNotPending,
+    OAuthTargetConflict,
+)
 from app.core.problems import TooMany
 from app.core.rfc3339 import rfc3339
 from app.ports import AuthorizationAttempt
@@ -58,6 +64,10 @@ class ParkedQuestion:
 
 Parked: TypeAlias = ParkedChange | ParkedQuestion
 
+OVER_KEPT: Final = timedelta(minutes=10)
+OVER_MAX: Final = 100
+"""Sign-ins of one workspace that are remembered after their end."""
+
 
 def authorization(attempt: AuthorizationAttempt) -> JsonObject:
     """Return what a person needs to sign in."""
@@ -73,6 +83,8 @@ class Pending:
         self._waiting: dict[str, tuple[Parked, asyncio.TimerHandle]] = {}
         self._overtaken: dict[str, asyncio.TimerHandle] = {}
         """Servers that were changed while they waited, until the callback would come too late."""
+        self._over: dict[str, tuple[str, asyncio.TimerHandle]] = {}
+        """Why a callback comes to nothing where the last sign-in is over, the oldest first; no attempt is held."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -89,13 +101,16 @@ class Pending:
 
         Raises:
             OAuthTargetConflict: it was changed meanwhile; said once.
-            OAuthNotPending: nothing waits.
+            OAuthCallbackInvalid: what waited until lately was used up or has expired.
+            OAuthNotPending: nothing waits or waited.
         """
         if (waiting := self._waiting.get(name)) is not None:
             return waiting[0]
         if (timer := self._overtaken.pop(name, None)) is not None:
             timer.cancel()
             raise OAuthTargetConflict(name)
+        if (over := self._over.get(name)) is not None:
+            raise OAuthCallbackInvalid(name, over[0], is_over=True)
         raise OAuthNotPending(name)
 
     def require_room(self, name: str) -> None:
@@ -126,10 +141,13 @@ class Pending:
             self._state.put("pending", name, shown)
 
     def settle(self, parked: Parked) -> None:
-        """Have it wait no longer, where it is still the one that waits."""
+        """Have it wait no longer, where it is still the one that waits; remember it where it is over."""
         waiting = self._waiting.get(parked.name)
         if waiting is not None and waiting[0] is parked:
             self._remove(parked.name)
+            if parked.attempt.is_over:
+                is_late = datetime.now(UTC) >= parked.attempt.expires_at
+                self._remember(parked.name, TOO_LATE if is_late else USED_UP)
 
     def overtake(self, name: str) -> None:
         """Have nothing wait for a server that was changed otherwise; its callback learns of that."""
@@ -149,13 +167,21 @@ class Pending:
     def clear(self) -> None:
         """Have nothing wait any more."""
         with self._state.one_change():
-            for name in [*self._waiting, *self._overtaken]:
+            for name in [*self._waiting, *self._overtaken, *self._over]:
                 self._remove(name)
+
+    def _remember(self, name: str, reason: str) -> None:
+        if len(self._over) >= OVER_MAX:
+            self._remove(next(iter(self._over)))
+        timer = asyncio.get_running_loop().call_later(OVER_KEPT.total_seconds(), self._over.pop, name, None)
+        self._over[name] = (reason, timer)
 
     def _remove(self, name: str) -> None:
         """Forget everything of this name."""
         if (overtaken := self._overtaken.pop(name, None)) is not None:
             overtaken.cancel()
+        if (over := self._over.pop(name, None)) is not None:
+            over[1].cancel()
         if (waiting := self._waiting.pop(name, None)) is not None:
             waiting[1].cancel()
             self._places.count -= 1

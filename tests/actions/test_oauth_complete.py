@@ -60,5 +60,5 @@ async def test_a_callback_releases_an_operation_and_carries_the_rest_of_it() -> 
         settled = await complete(house, second.callback)
         assert (settled["operation"], settled["content"]) == (call.operation, RESULT["content"])
         assert (left(house), await pending(house)) == (NOTHING, [])
-        with pytest.raises(OAuthNotPending):
+        with pytest.raises(OAuthCallbackInvalid):
             await complete(house, second.callback)

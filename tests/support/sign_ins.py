@@ -41,7 +41,7 @@ class GatedAttempt:
         self.url = f"https://as.example/authorize?state={name}"
         self.callback = f"{REDIRECT}?code=c&state={name}"
         self.expires_at = datetime.now(UTC) + timedelta(seconds=expires_in_s)
-        self.is_over = False
+        self._is_used = False
         self.authorization = Granted()
         self.failure: Problem | None = None
         self.gate: anyio.Event | None = None
@@ -49,11 +49,16 @@ class GatedAttempt:
         self.exchanging = anyio.Event()
         self._gives_token = gives_token
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its callback was used or comes too late."""
+        return self._is_used or datetime.now(UTC) >= self.expires_at
+
     async def complete(self, callback_url: str) -> None:
         """Exchange the code of the right callback, once."""
         if self.is_over or callback_url != self.callback:
             raise OAuthCallbackInvalid("p", "its state is another", is_over=self.is_over)
-        self.is_over = True
+        self._is_used = True
         self.exchanging.set()
         if self.gate is not None:
             await self.gate.wait()

@@ -1,15 +1,25 @@
 """The room of sign-ins: one a server, bounded over all workspaces, gone when it is too late."""
 
+from datetime import timedelta
 from typing import Any
 
 import anyio
 import pytest
 
-from app.core.oauth_problems import OAuthNotPending, OAuthTargetConflict
+from app.core.oauth_problems import (
+    TOO_LATE,
+    USED_UP,
+    OAuthCallbackInvalid,
+    OAuthNotPending,
+    OAuthTargetConflict,
+)
+from app.core.problem import Problem
 from app.core.problems import TooMany
 from app.core.rfc3339 import rfc3339
+from app.workspaces import pending as pending_room
 from app.workspaces.live_state import Delta, LiveState
-from app.workspaces.pending import ParkedQuestion, Pending, Places, authorization
+from app.workspaces.pending import OVER_MAX, ParkedQuestion, Pending, Places, authorization
+from tests.support.eventually import eventually
 from tests.support.sign_ins import GatedAttempt
 
 pytestmark = pytest.mark.spec("oauth")
@@ -88,7 +98,56 @@ async def test_what_is_too_late_waits_no_longer() -> None:
         while "p" in room.pending:
             await anyio.sleep(0.005)
     assert (list(room.shown), room.places.count) == (["q"], 1)
+    assert refusal_of(room, "p").args == OAuthCallbackInvalid("p", TOO_LATE, is_over=True).args
     room.pending.clear()
+
+
+async def used_up(room: Room, name: str = "p") -> None:
+    parked = question(name)
+    room.pending.park(parked)
+    await parked.attempt.complete(GatedAttempt().callback)
+    room.pending.settle(parked)
+
+
+def refusal_of(room: Room, name: str) -> Problem:
+    with pytest.raises(Problem) as refused:
+        room.pending.find(name)
+    return refused.value
+
+
+async def test_a_callback_that_was_used_up_is_known_until_the_server_is_asked_for_anew_or_given_up() -> None:
+    room = Room()
+    for forget in (lambda: room.pending.drop("p"), lambda: room.pending.park(question()), room.pending.clear):
+        await used_up(room)
+        for _ in range(2):
+            assert refusal_of(room, "p").args == OAuthCallbackInvalid("p", USED_UP, is_over=True).args
+        assert ("p" in room.pending, room.places.count, room.shown) == (False, 0, {})
+        forget()
+        room.pending.drop("p")
+        assert isinstance(refusal_of(room, "p"), OAuthNotPending)
+
+
+async def test_a_sign_in_that_was_given_up_unused_is_not_pending() -> None:
+    room, parked = Room(), question()
+    room.pending.park(parked)
+    room.pending.settle(parked)
+    assert isinstance(refusal_of(room, "p"), OAuthNotPending)
+
+
+async def test_no_more_of_what_is_over_is_remembered_than_so_much() -> None:
+    room = Room()
+    for number in range(OVER_MAX + 1):
+        await used_up(room, f"p{number}")
+    codes = [refusal_of(room, f"p{number}").code for number in (0, 1, OVER_MAX)]
+    assert codes == ["oauth-not-pending", "oauth-callback-invalid", "oauth-callback-invalid"]
+    room.pending.clear()
+
+
+async def test_what_is_over_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_room, "OVER_KEPT", timedelta(milliseconds=10))
+    room = Room()
+    await used_up(room)
+    await eventually(lambda: isinstance(refusal_of(room, "p"), OAuthNotPending))
 
 
 async def test_a_server_that_was_changed_meanwhile_conflicts_once() -> None:

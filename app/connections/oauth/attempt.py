@@ -18,7 +18,7 @@ from app.connections.oauth.discovery import AuthorizationServer
 from app.connections.oauth.tokens import TokenRefusedError, TokenSet, exchange_code
 from app.core.callback import Callback, CallbackError, read_callback
 from app.core.oauth_errors import known_error
-from app.core.oauth_problems import OAuthCallbackInvalid
+from app.core.oauth_problems import TOO_LATE, USED_UP, OAuthCallbackInvalid
 
 LIFETIME: Final = timedelta(minutes=10)
 
@@ -107,8 +107,7 @@ class Attempt:
             OAuthCallbackInvalid: it has none that may be used.
         """
         if self.is_over:
-            reason = "another one was handed over before" if self._is_used else "it comes too late"
-            raise self._invalid(reason)
+            raise self._invalid(USED_UP if self._is_used else TOO_LATE)
         try:
             callback = read_callback(callback_url, self._redirect_url)
         except CallbackError as error:
