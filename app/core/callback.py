@@ -11,6 +11,8 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 PARAMETERS_MAX: Final = 100
+URL_MAX: Final = 32 * 1024
+"""Characters of a callback URL."""
 _UNREADABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0]")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -41,8 +43,11 @@ def read_callback(callback_url: str, redirect_url: str) -> Callback:
     has itself. A callback with neither code nor error, or with both, is returned: its ``state`` may still be ours.
 
     Raises:
-        CallbackError: it is another URL, has a fragment or a parameter twice, cannot be decoded, or has no ``state``.
+        CallbackError: it is another URL or too long, has a fragment or a parameter twice, cannot be decoded, or has no
+            ``state``.
     """
+    if len(callback_url) > URL_MAX:
+        raise CallbackError("it is too long for a URL")
     callback, redirect = _split(callback_url.strip()), _split(redirect_url)
     if "#" in callback_url:
         raise CallbackError("it has a fragment")

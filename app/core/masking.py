@@ -4,14 +4,20 @@ A text is looked at as it is, percent-decoded and JSON-unescaped. In each of the
 searched plain and as the base64 that any surrounding bytes would give them. Every value and every base64 form
 of it has at least ``GRAM`` bytes, so one dictionary of first ``GRAM`` bytes finds them all: the time grows with
 the text, not with the number of secrets. Views are bytes: percent-encoding and base64 are about bytes.
+
+Values of the operator's are known for ever. What comes and goes, as tokens do, belongs to an owner's
+``PassingSecrets`` and is forgotten with it.
 """
 
 import re
+import weakref
 from base64 import b64encode
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+from urllib.parse import unquote, unquote_plus
 
 from typing_extensions import override
 
@@ -22,6 +28,10 @@ GRAM = 8
 """Bytes that every needle has at least; the shortest base64 form of SECRET_MIN bytes has ten."""
 DECODE_MAX = 3
 """How often one encoding inside itself is undone, as for JSON inside a JSON string."""
+PASSING_MAX = 128
+"""Passing secrets that one owner has."""
+PASSING_CHARACTERS_MAX = 256 * 1024
+"""Characters of them all together."""
 
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _JSON = re.compile(
@@ -72,26 +82,53 @@ class Mask:
     """The secret values known so far; shows none of them, not in its ``repr`` either."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._known: set[str] = set()
+        self._kept: set[str] = set()
+        self._holders: dict[str, int] = {}
+        """How often each known value is held."""
         self._needles: dict[bytes, list[_Needle]] = {}
+        self._abandoned: deque[Iterable[str]] = deque()
+        """What owners that are gone held. They only add to it: a collection of garbage may come in between anything."""
         self.add(values)
 
     @override
     def __repr__(self) -> str:
         """Say how many values there are."""
-        return f"Mask({len(self._known)} values)"
+        return f"Mask({len(self._holders)} values)"
 
     def add(self, values: Iterable[str]) -> None:
-        """Mask these values from now on; those shorter than SECRET_MIN characters are left out."""
+        """Mask these values for ever; those shorter than SECRET_MIN characters are left out."""
         for value in values:
-            if len(value) >= SECRET_MIN and value not in self._known:
-                self._known.add(value)
-                for needle in _needles(value.encode("utf-8", "surrogatepass")):
-                    self._needles.setdefault(needle.searched[:GRAM], []).append(needle)
+            if len(value) >= SECRET_MIN and value not in self._kept:
+                self._kept.add(value)
+                self._hold(value)
+
+    def passing(self) -> "PassingSecrets":
+        """Return the secrets of a new owner: none yet."""
+        return PassingSecrets(self._hold, self._release, self._abandoned.append)
+
+    def _hold(self, value: str) -> None:
+        while self._abandoned:
+            for each in self._abandoned.popleft():
+                self._release(each)
+        self._holders[value] = self._holders.get(value, 0) + 1
+        if self._holders[value] == 1:
+            for needle in _needles(value.encode("utf-8", "surrogatepass")):
+                self._needles.setdefault(needle.searched[:GRAM], []).append(needle)
+
+    def _release(self, value: str) -> None:
+        self._holders[value] -= 1
+        if self._holders[value] > 0:
+            return
+        del self._holders[value]
+        for needle in _needles(value.encode("utf-8", "surrogatepass")):
+            gram = needle.searched[:GRAM]
+            self._needles[gram].remove(needle)
+            if not self._needles[gram]:
+                del self._needles[gram]
 
     def mask(self, text: str) -> str:
         """Return the text with every stretch that shows a known value replaced by ``***``."""
-        if not self._known or len(text) < GRAM:
+        if not self._holders or len(text) < GRAM:
             return text
         raw = text.encode("utf-8", "surrogatepass")
         found = self._search(raw)
@@ -129,6 +166,51 @@ class Mask:
                     stretch = each.source_range(stretch)
                 found.append(stretch)
         return found
+
+
+class PassingSecrets:
+    """The secrets of one owner that come and go: masked while it lives, the latest of them, as many as may be."""
+
+    def __init__(
+        self,
+        hold: Callable[[str], None],
+        release: Callable[[str], None],
+        abandon: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._hold = hold
+        self._release = release
+        self._values: dict[str, None] = {}
+        """The latest at the end."""
+        self._characters = 0
+        # Whatever holds it, nobody closes it: it is over when nobody can use its secrets any more.
+        weakref.finalize(self, abandon, self._values).atexit = False
+
+    @override
+    def __repr__(self) -> str:
+        """Say how many there are."""
+        return f"PassingSecrets({len(self._values)} values)"
+
+    def add(self, *values: str | None) -> None:
+        """Mask these values, as the latest ones; what is absent, too short or too long is left out."""
+        for value in values:
+            if value is None or not SECRET_MIN <= len(value) <= PASSING_CHARACTERS_MAX:
+                continue
+            if value in self._values:
+                del self._values[value]
+            else:
+                self._hold(value)
+                self._characters += len(value)
+            self._values[value] = None
+        while len(self._values) > PASSING_MAX or self._characters > PASSING_CHARACTERS_MAX:
+            oldest = next(iter(self._values))
+            del self._values[oldest]
+            self._characters -= len(oldest)
+            self._release(oldest)
+
+    def are_in(self, url: str) -> bool:
+        """Return whether the URL shows one of them."""
+        views = (url, unquote(url), unquote_plus(url))
+        return any(value in view for value in self._values for view in views)
 
 
 def _needles(value: bytes) -> Iterator[_Needle]:

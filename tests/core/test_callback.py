@@ -46,6 +46,7 @@ GOOD: dict[str, tuple[str, str, Callback]] = {
 
 BAD: dict[str, tuple[str, str]] = {
     "another scheme": ("https://127.0.0.1:7777/cb?state=s", REDIRECT),
+    "a URL that no browser keeps": (f"{REDIRECT}?state=s&code={'c' * 32_768}", REDIRECT),
     "another host": ("http://localhost:7777/cb?state=s", REDIRECT),
     "another port": ("http://127.0.0.1:7778/cb?state=s", REDIRECT),
     "no port": ("http://127.0.0.1/cb?state=s", REDIRECT),

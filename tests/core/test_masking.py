@@ -1,6 +1,7 @@
 """The mask of secret values. SPEC §references."""
 
 import base64
+import gc
 import json
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.core.masking import MASKED, SECRET_MIN, Mask
+from app.core.masking import MASKED, PASSING_CHARACTERS_MAX, PASSING_MAX, SECRET_MIN, Mask
 
 unicode = st.characters(exclude_categories=["Cs"])
 secrets = st.text(unicode, min_size=SECRET_MIN, max_size=40)
@@ -125,3 +126,50 @@ def test_a_mask_shows_no_value() -> None:
 @pytest.mark.spec("references")
 def test_a_value_with_a_lone_surrogate_is_masked_too() -> None:
     assert Mask(["canary-\udcff-t"]).mask("<canary-\udcff-t>") == "<***>"
+
+
+@pytest.mark.spec("references")
+def test_what_passes_is_masked_while_its_owner_lives_and_leaves_nothing_behind() -> None:
+    mask = Mask(["canary-of-the-operator"])
+    first, second = mask.passing(), mask.passing()
+    first.add("canary 1", "canary+1", "canary-of-the-operator", None, "short")
+    second.add("canary 1")
+    text = "canary 1, canary-of-the-operator"
+    assert (mask.mask(text), repr(mask), repr(first)) == (
+        "***, ***",
+        "Mask(3 values)",
+        "PassingSecrets(3 values)",
+    )
+    del first
+    gc.collect()
+    second.add("canary-3")
+    assert (mask.mask(f"{text}, canary-3"), repr(mask)) == ("***, ***, ***", "Mask(3 values)")
+    del second
+    gc.collect()
+    mask.add(["canary-of-another"])
+    assert (mask.mask(f"{text}, canary-3"), repr(mask)) == ("canary 1, ***, canary-3", "Mask(2 values)")
+    shown = base64.b64encode(b"canary 1").decode()
+    assert mask.mask(shown) == shown
+
+
+@pytest.mark.spec("references")
+def test_of_what_passes_the_latest_are_known_and_what_is_used_again_is_late() -> None:
+    mask = Mask()
+    owner = mask.passing()
+    owner.add("kept-secret", *(f"token-nr-{number}" for number in range(PASSING_MAX - 1)), "kept-secret")
+    owner.add("token-nr-new")
+    assert mask.mask("kept-secret token-nr-0, token-nr-2, token-nr-new") == "*** token-nr-0, ***, ***"
+    assert repr(mask) == f"Mask({PASSING_MAX} values)"
+    halves = [letter.join(map(str, range(99_999)))[: PASSING_CHARACTERS_MAX // 2] for letter in "ab"]
+    owner.add(*halves, "x" * (PASSING_CHARACTERS_MAX + 1))
+    assert repr(owner) == "PassingSecrets(2 values)"
+    assert [mask.mask(half) for half in halves] == ["***", "***"]
+
+
+@pytest.mark.spec("oauth")
+@pytest.mark.parametrize("encode", [str, quote, quote_plus, every_byte_escaped])
+def test_a_url_that_shows_what_passes_is_known(encode: Callable[[str], str]) -> None:
+    owner = Mask().passing()
+    owner.add("a/secret of mine")
+    assert owner.are_in(f"https://as.example/?t={encode('a/secret of mine')}&x=y")
+    assert not owner.are_in("https://as.example/?t=a/secret")

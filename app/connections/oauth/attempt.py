@@ -50,7 +50,7 @@ class Attempt:
         self._clock = clock
         self._state = secrets.token_urlsafe(32)
         self._verifier = secrets.token_urlsafe(48)
-        authorization.fetcher.mask.add((self._verifier,))
+        authorization.fetcher.secrets.add(self._verifier)
         self._ends_at = clock() + LIFETIME.total_seconds()
         self._is_used = False
         self.expires_at = datetime.now(UTC) + LIFETIME
@@ -83,7 +83,7 @@ class Attempt:
         """
         code = self._judged(callback_url)
         fetcher = self.authorization.fetcher
-        fetcher.mask.add((code,))
+        fetcher.secrets.add(code)
         try:
             tokens = await exchange_code(
                 fetcher,

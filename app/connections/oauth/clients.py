@@ -29,6 +29,8 @@ BASIC: Final = "client_secret_basic"
 POST: Final = "client_secret_post"
 NONE: Final = "none"
 CLIENT_NAME: Final = "plurnk-mcpd"
+SECRET_MAX: Final = 16 * 1024
+"""Characters of a client secret or a token; no common server takes a longer header."""
 REGISTRATION: Final = "the registration endpoint of its authorization server"
 
 
@@ -94,7 +96,7 @@ async def _registered(fetcher: Fetcher, server: AuthorizationServer, redirect_ur
     document = fetched.document or {}
     secret = document.get("client_secret")
     if isinstance(secret, str):
-        fetcher.mask.add((secret,))
+        fetcher.secrets.add(secret)
     client_id = document.get("client_id")
     if not fetched.is_success:
         code = known_error(document.get("error"))
@@ -106,6 +108,8 @@ async def _registered(fetcher: Fetcher, server: AuthorizationServer, redirect_ur
     if not isinstance(client_id, str) or not client_id or control_fault(client_id) is not None:
         raise OAuthMetadataInvalid(fetcher.server, f"{REGISTRATION} answers without a client_id")
     secret = secret if isinstance(secret, str) and secret else None
+    if secret is not None and len(secret) > SECRET_MAX:
+        raise OAuthMetadataInvalid(fetcher.server, f"{REGISTRATION} answers with too long a client_secret")
     return OAuthClient(
         server.issuer, client_id, secret, _registered_method(fetcher, server, document, secret)
     )

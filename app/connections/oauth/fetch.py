@@ -88,7 +88,8 @@ class Fetcher:
     def __init__(self, terms: Fetching, server: str, url: URL) -> None:
         self.server = server
         self.url = url
-        self.mask = terms.mask
+        self.secrets = terms.mask.passing()
+        """What was given or made for it: tokens, codes, verifiers, client secrets."""
         self._terms = terms
         self._reach: Reach | None = None
 

@@ -27,6 +27,8 @@ from app.core.oauth_problems import OAuthMetadataInvalid
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused
 
+URL_MAX: Final = 16 * 1024
+"""Characters of the URL at which a person signs in."""
 SIGN_INS_MAX: Final = 3
 """Sign-ins in a row that may end in another demand before the server served once: the first and two step-ups."""
 
@@ -46,6 +48,7 @@ class InteractiveAuthorization(ServerAuthorization):
         super().__init__(fetcher, clock=clock)
         self._config = config
         self._client_secret = client_secret
+        fetcher.secrets.add(client_secret)
         self._clients: dict[str, OAuthClient] = {}
         self._sign_ins = 0
         self._is_proven = False
@@ -113,7 +116,7 @@ class InteractiveAuthorization(ServerAuthorization):
             self._granted(server, client, scopes, tokens)
             on_granted()
 
-        return Attempt(
+        attempt = Attempt(
             self,
             server,
             client,
@@ -123,6 +126,19 @@ class InteractiveAuthorization(ServerAuthorization):
             on_client_refused=lambda: self._forget(client),
             clock=self._clock,
         )
+        self._require_showable(attempt.url)
+        return attempt
+
+    def _require_showable(self, url: str) -> None:
+        """Return where the URL, much of which its authorization server chose, can be listed and shown to anyone.
+
+        Raises:
+            OAuthMetadataInvalid: it cannot.
+        """
+        if len(url) > URL_MAX:
+            raise OAuthMetadataInvalid(self.server, "the URL of its sign-in page is too long")
+        if self.fetcher.secrets.are_in(url):
+            raise OAuthMetadataInvalid(self.server, "the URL of its sign-in page has a secret in it")
 
     def _issuer(self) -> str | None:
         """Return the issuer that the definition's own credentials have proved to belong to; None for all others."""

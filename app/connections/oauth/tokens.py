@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
-from app.connections.oauth.clients import BASIC, OAuthClient
+from app.connections.oauth.clients import BASIC, SECRET_MAX, OAuthClient
 from app.connections.oauth.discovery import AuthorizationServer
 from app.connections.oauth.fetch import Fetched, Fetcher
 from app.core.json_value import Json, JsonObject
@@ -28,7 +28,7 @@ from app.core.scope_names import scope_names
 ENDPOINT: Final = "the token endpoint of its authorization server"
 LIFETIME_MAX_S: Final = 10 * 365 * 86_400.0
 
-_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_TOKEN: Final = re.compile(rf"[\x21-\x7e]{{1,{SECRET_MAX}}}")
 """What a header can carry."""
 _DIGITS: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 
@@ -130,16 +130,15 @@ async def _requested(
     method = _encode_basic if is_basic else client.auth_method
     authentication = ClientAuth(client.client_id, client.client_secret, method)
     _, headers, body = authentication.prepare("POST", server.token_endpoint, headers, body)
+    fetcher.secrets.add(client.client_secret, kept)
     fetched = await fetcher.post(server.token_endpoint, ENDPOINT, body=body, headers=headers)
     document = _granted(fetcher, fetched)
-    refresh_token = document.get("refresh_token")
-    if isinstance(refresh_token, str):
-        fetcher.mask.add((refresh_token,))
+    refresh_token = _refresh_token(fetcher, document)
     expires_in = _seconds(document.get("expires_in"))
     scope = document.get("scope")
     return TokenSet(
         access_token=_access_token(fetcher, document),
-        refresh_token=refresh_token if isinstance(refresh_token, str) and refresh_token else kept,
+        refresh_token=refresh_token or kept,
         expires_at=None if expires_in is None else asked_at + expires_in,
         scopes=(scope_names(scope) if isinstance(scope, str) else ()) or scopes,
     )
@@ -162,11 +161,21 @@ def _granted(fetcher: Fetcher, fetched: Fetched) -> JsonObject:
 def _access_token(fetcher: Fetcher, document: JsonObject) -> str:
     token, kind = document.get("access_token"), document.get("token_type")
     if isinstance(token, str):
-        fetcher.mask.add((token,))
+        fetcher.secrets.add(token)
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise OAuthMetadataInvalid(fetcher.server, f"{ENDPOINT} answers without a usable access_token")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise OAuthMetadataInvalid(fetcher.server, f"{ENDPOINT} answers with a token that is no bearer token")
+    return token
+
+
+def _refresh_token(fetcher: Fetcher, document: JsonObject) -> str | None:
+    token = document.get("refresh_token")
+    if not isinstance(token, str):
+        return None
+    fetcher.secrets.add(token)
+    if len(token) > SECRET_MAX:
+        raise OAuthMetadataInvalid(fetcher.server, f"{ENDPOINT} answers with too long a refresh_token")
     return token
 
 

@@ -187,6 +187,11 @@ BAD_ANSWERS: dict[str, object] = {
         "client_secret": [SECRET],
         "token_endpoint_auth_method": POST,
     },
+    "a secret that no header has room for": {
+        "client_id": "id",
+        "client_secret": SECRET * 1000,
+        "token_endpoint_auth_method": POST,
+    },
     "no object": [SECRET],
 }
 

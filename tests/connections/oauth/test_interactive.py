@@ -31,6 +31,19 @@ def client_of(url: str) -> str:
 # Sign-ins
 
 
+@pytest.mark.parametrize("added", ["x" * 16_384, "secret", "token"])
+async def test_a_sign_in_page_whose_url_is_huge_or_has_a_secret_is_shown_to_nobody(added: str) -> None:
+    async with authorized_house() as home:
+        connection = await home.signed_in(PRE_REGISTERED)
+        secrets = {"secret": home.environment["SECRET"], "token": home.issuer.tokens[0].access_token}
+        home.issuer.revoke_all()
+        page = f"{home.issuer.issuer}/authorize?of={secrets.get(added, added)}"
+        home.issuer.extra_metadata = {"authorization_endpoint": page}
+        refused = await home.refused(PRE_REGISTERED, authorization=connection.authorization)
+        assert isinstance(refused, OAuthMetadataInvalid)
+        assert secrets.get(added, added) not in refused.detail
+
+
 async def test_a_client_that_signed_in_once_is_used_again_and_one_that_did_not_is_not() -> None:
     async with authorized_house() as home:
         first, second = await home.demanded(), await home.demanded()

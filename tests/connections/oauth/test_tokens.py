@@ -1,5 +1,6 @@
 """tokens.py: what is sent to a token endpoint to the letter, and what of its answers is believed."""
 
+import gc
 import time
 from base64 import b64decode
 from typing import Any
@@ -15,7 +16,7 @@ from app.connections.oauth.tokens import (
     exchange_code,
     refresh,
 )
-from app.core.masking import Mask
+from app.core.masking import PASSING_MAX, Mask
 from app.core.oauth_problems import OAuthMetadataInvalid
 from app.core.problems import ServerUnavailable
 from tests.support.oauth_documents import Documents, authorization_server, document, fetcher, form
@@ -223,6 +224,8 @@ MALFORMED: dict[str, object] = {
     "no text": {"access_token": 7, "token_type": "Bearer"},
     "a token that would split a header": {"access_token": f"{ACCESS}\r\nX: y", "token_type": "Bearer"},
     "a token that is no ASCII": {"access_token": f"{ACCESS}é", "token_type": "Bearer"},
+    "a token that no header has room for": {"access_token": "canary" * 3000, "token_type": "Bearer"},
+    "a refresh token of that size": {**GRANTED, "refresh_token": "canary" * 3000},
     "no type": {"access_token": ACCESS},
     "another type": {"access_token": ACCESS, "token_type": "DPoP"},
     "no text for a type": {"access_token": ACCESS, "token_type": ["Bearer"]},
@@ -255,3 +258,20 @@ async def test_tokens_are_known_to_the_mask_once_they_are_read_and_shown_by_noth
         with pytest.raises(OAuthMetadataInvalid):
             await ask(peer, document({"access_token": ACCESS, "refresh_token": REFRESH}), mask=unusable)
         assert unusable.mask(f"{ACCESS} {REFRESH}") == "*** ***"
+
+
+async def test_a_thousand_tokens_leave_no_more_than_a_few_behind_and_those_go_with_their_owner() -> None:
+    async with scripted_http() as peer:
+        mask = Mask()
+        to, server = fetcher(peer.url, mask=mask), authorization_server(peer.origin)
+        client, tokens = OAuthClient(peer.origin, "cid", SECRET, NONE), HELD
+        for number in range(PASSING_MAX):
+            fresh = {**GRANTED, "access_token": f"{ACCESS}-{number}", "refresh_token": f"{REFRESH}-{number}"}
+            peer.routes = Documents({"/token": document(fresh)})
+            tokens = await refresh(to, server, client, tokens)
+        assert repr(mask) == f"Mask({PASSING_MAX} values)"
+        assert mask.mask(f"{SECRET} {tokens.access_token} {tokens.refresh_token}") == "*** *** ***"
+        del to
+        gc.collect()
+        mask.add(["something else"])
+        assert repr(mask) == "Mask(1 values)"
