@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 from anyio.abc import TaskGroup
 from typing_extensions import override
@@ -139,6 +140,9 @@ class InteractiveAuthorization(ServerAuthorization):
             raise OAuthMetadataInvalid(self.server, "the URL of its sign-in page is too long")
         if self.fetcher.secrets.are_in(url):
             raise OAuthMetadataInvalid(self.server, "the URL of its sign-in page has a secret in it")
+        names = [name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)]
+        if len(names) != len(set(names)):  # RFC 6749 §3.1: which one counts is anybody's guess
+            raise OAuthMetadataInvalid(self.server, "the URL of its sign-in page has a parameter twice")
 
     def _issuer(self) -> str | None:
         """Return the issuer that the definition's own credentials have proved to belong to; None for all others."""

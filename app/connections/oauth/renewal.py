@@ -35,10 +35,13 @@ class SharedRenewal:
         It runs in a task of the group. Cancelling one who waits ends it for nobody, nor is a refresh token lost that
         was spent and whose successor is still to come.
         """
-        if self._flight is None:
-            self._flight = _Flight()
-            group.start_soon(self._fly, self._flight, renew)
         flight = self._flight
+        if flight is None:
+            flight = _Flight()
+            group.start_soon(self._fly, flight, renew)
+            self._flight = (
+                flight  # not before: a group that is over raises, and nobody may wait for such a flight
+            )
         await flight.over.wait()
         return flight.problem
 

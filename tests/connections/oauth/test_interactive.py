@@ -31,8 +31,10 @@ def client_of(url: str) -> str:
 # Sign-ins
 
 
-@pytest.mark.parametrize("added", ["x" * 16_384, "secret", "token"])
-async def test_a_sign_in_page_whose_url_is_huge_or_has_a_secret_is_shown_to_nobody(added: str) -> None:
+@pytest.mark.parametrize("added", ["x" * 16_384, "secret", "token", "x&client_id=another"])
+async def test_a_sign_in_page_whose_url_is_huge_ambiguous_or_has_a_secret_is_shown_to_nobody(
+    added: str,
+) -> None:
     async with authorized_house() as home:
         connection = await home.signed_in(PRE_REGISTERED)
         secrets = {"secret": home.environment["SECRET"], "token": home.issuer.tokens[0].access_token}

@@ -93,3 +93,14 @@ async def test_it_is_over_where_its_group_ends() -> None:
         home.gate.set()
         await home.join()
         assert home.begun == 2
+
+
+async def test_one_that_no_group_takes_holds_nobody_up_later() -> None:
+    async with house() as home:
+        async with anyio.create_task_group() as group:
+            pass
+        with pytest.raises(RuntimeError):
+            await home.renewal.join(group, home.renew)
+        home.gate.set()
+        await home.join()
+        assert (home.begun, home.outcomes) == (1, [None])
