@@ -7,7 +7,8 @@ MCP 2026-07-28 basic/patterns/subscriptions. ``Watch`` owns the stream; what a c
   the two is missed. Changes of the filter that come together cost one stream.
 - A stream that ended, whoever ended it, is opened again after ever longer waits. What the server may have told
   meanwhile is made up for by one ``on_missed`` once a stream stands again.
-- A filter of which the server grants nothing, or whose method it does not know, is not asked for again.
+- A filter of which the server grants nothing is not asked for again; a server that does not know the method is asked
+  nothing more over this transport.
 - Each open stream has one of the daemon's places. Where none is free nothing opens, and the oldest waits for one first.
 """
 
@@ -93,6 +94,7 @@ class Watch:
         self._tasks: dict[str, OnTask] = {}
         self._stream: _Stream | None = None
         self._refused: Filter | None = None
+        self._is_method_unknown = False
         self._has_missed = False
         self._was_live = False
         self.on_resource_updated: Callable[[str], None] = lambda _uri: None
@@ -114,6 +116,8 @@ class Watch:
     @property
     def wanted(self) -> Filter:
         """What is to be watched: of what others want, what the server offers."""
+        if self._is_method_unknown:
+            return Filter()
         resources = self._resources if self._may_subscribe else frozenset[str]()
         return Filter(self._offered.lists, resources, frozenset(self._tasks))
 
@@ -144,6 +148,7 @@ class Watch:
         self._may_subscribe = offers_resource_updates(capabilities)
         self._transport, self._group = transport, group
         self._refused, self._has_missed, self._tried = None, False, anyio.Event()
+        self._is_method_unknown = False
         if self.wanted:
             self._wake()
             with anyio.move_on_after(self._terms.patience):
@@ -237,6 +242,7 @@ class Watch:
         if not stream.granted:
             stream.scope.cancel()
             self._refused = asked if stream.is_refused else None
+            self._is_method_unknown = stream.is_method_unknown and old is None
             self._tried.set()
             return stream.is_refused
         self._stream = stream
@@ -301,6 +307,7 @@ class _Stream:
         self.is_over = False
         self.is_refused = False
         """Whether the same filter will never be granted."""
+        self.is_method_unknown = False
         self.scope = anyio.CancelScope()
         self._has_place = True
         self._hear = hear
@@ -336,5 +343,5 @@ class _Stream:
 
     def _note_end(self, answer: Answer) -> None:
         if isinstance(answer, RemoteError) and answer.code == METHOD_NOT_FOUND:
-            self.is_refused = True
+            self.is_refused = self.is_method_unknown = True
         log.debug("listen-ended", answer=type(answer).__name__)

@@ -226,22 +226,35 @@ async def test_news_before_a_stream_is_over_at_once_are_not_lost_and_each_gap_is
         assert home.heard.count(LISTS) == 1
 
 
-@pytest.mark.parametrize("answer", [UNKNOWN, None])
-async def test_what_a_server_refuses_is_not_asked_again_before_the_filter_changes(
-    answer: RemoteError | None,
-) -> None:
+async def test_what_a_server_refuses_is_not_asked_again_before_the_filter_changes() -> None:
     async with house() as home:
         home.is_automatic = False
         async with anyio.create_task_group() as group:
             group.start_soon(home.start)
-            first = await home.has(1)
-            first.acknowledge(Filter()) if answer is None else first.end(answer)
+            (await home.has(1)).acknowledge(Filter())
         await anyio.sleep(0.05)
         assert (len(home.listens), home.open, home.watch.is_live) == (1, 0, False)
         home.is_automatic = True
         home.watch.set_resources(["a:"])
         await home.has(2)
         assert home.watch.granted == Filter(frozenset({"tools"}), frozenset({"a:"}))
+
+
+async def test_a_server_that_does_not_know_the_method_is_asked_once_a_transport() -> None:
+    async with house() as home:
+        home.is_automatic = False
+        async with anyio.create_task_group() as group:
+            group.start_soon(home.start)
+            (await home.has(1)).end(UNKNOWN)
+        home.is_automatic = True
+        home.watch.set_resources(["a:"])
+        home.watch.watch_task("t", home.heard.append)
+        await anyio.sleep(0.05)
+        assert (len(home.listens), home.open, home.watch.is_live, home.has_task) == (1, 0, False, False)
+        await home.watch.stopped()
+        await home.start()
+        await home.has(2)
+        assert home.watch.is_live
 
 
 async def test_a_partly_granted_filter_is_live_and_says_what_is_watched() -> None:
