@@ -88,7 +88,7 @@ def _resolved(payload: Json) -> Json:
 
 def callback_of(url: str) -> str:
     """Return where the authorization server sends the browser back to, which nobody follows."""
-    response = httpx2.get(url, follow_redirects=False, trust_env=False)
+    response = httpx2.get(url, follow_redirects=False, trust_env=False, timeout=50)
     if not response.is_redirect:
         raise UnexpectedError(f"the authorization server answered {response.status_code}")
     return response.headers["location"]
