@@ -42,6 +42,9 @@ BearerOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--bearer", metavar="'${NAME}'", help="The variable that holds the bearer token."),
 ]
+SignInOption: TypeAlias = Annotated[
+    bool, typer.Option("--sign-in", help="A person signs in, in a browser on this machine: see authorize.")
+]
 CwdOption: TypeAlias = Annotated[
     str | None, typer.Option("--cwd", metavar="DIR", help="Where the command runs.")
 ]
@@ -68,6 +71,7 @@ def attach(
     env: EnvOption = None,
     header: HeaderOption = None,
     bearer: BearerOption = None,
+    sign_in: SignInOption = False,
     cwd: CwdOption = None,
     tools: ToolsOption = None,
     read: ReadOption = None,
@@ -92,7 +96,9 @@ def attach(
         home=home,
         token_file=token_file,
     )
-    words = DefinitionWords(name, target or (), env or (), header or (), bearer, cwd, tools, read, file)
+    words = DefinitionWords(
+        name, target or (), env or (), header or (), bearer, cwd, tools, read, file, sign_in
+    )
     perform(session, lambda: _define(session, words, verb="attached"))
 
 
@@ -104,6 +110,7 @@ def replace(
     env: EnvOption = None,
     header: HeaderOption = None,
     bearer: BearerOption = None,
+    sign_in: SignInOption = False,
     cwd: CwdOption = None,
     tools: ToolsOption = None,
     read: ReadOption = None,
@@ -127,7 +134,9 @@ def replace(
         home=home,
         token_file=token_file,
     )
-    words = DefinitionWords(name, target or (), env or (), header or (), bearer, cwd, tools, read, file)
+    words = DefinitionWords(
+        name, target or (), env or (), header or (), bearer, cwd, tools, read, file, sign_in
+    )
     perform(session, lambda: _define(session, words, verb="replaced"))
 
 

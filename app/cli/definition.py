@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import orjson
 
@@ -15,6 +16,8 @@ from app.core.json_value import JsonObject
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", re.ASCII)
 _URL = re.compile(r"https?://", re.IGNORECASE)
+REDIRECT_URL: Final = "http://127.0.0.1:7777/callback"
+"""Where a browser comes back from a sign-in, unless a definition says otherwise; ``authorize`` listens there."""
 EXAMPLE = "For example: plurnk-mcpd attach time -- python -m mcp_server_time"
 
 
@@ -36,6 +39,7 @@ class DefinitionWords:
     read: Sequence[str] | None = None
     file: str | None = None
     """A path, or ``-`` for standard input."""
+    sign_in: bool = False
 
 
 def build(words: DefinitionWords, *, directory: Path, read: Callable[[str], bytes]) -> JsonObject:
@@ -60,7 +64,7 @@ def build(words: DefinitionWords, *, directory: Path, read: Callable[[str], byte
 
 def _from_file(words: DefinitionWords, file: str, read: Callable[[str], bytes]) -> JsonObject:
     others = (words.target, words.env, words.headers, words.bearer, words.cwd, words.tools, words.read)
-    if any(others):
+    if any(others) or words.sign_in:
         raise UsageFault(
             "--file holds the whole definition; the other words would change it.", "Leave them out."
         )
@@ -85,6 +89,10 @@ def _http(words: DefinitionWords, name: str) -> JsonObject:
     definition: JsonObject = {"name": name, "transport": "http", "url": words.target[0]}
     if words.headers:
         definition["headers"] = dict(_header(word) for word in words.headers)
+    if words.bearer is not None and words.sign_in:
+        raise UsageFault("--bearer and --sign-in are two ways to be authorized.", "Leave one of them out.")
+    if words.sign_in:
+        definition["authorization"] = {"type": "oauth", "redirectUrl": REDIRECT_URL}
     if words.bearer is not None:
         if not _REFERENCE.fullmatch(words.bearer):
             raise UsageFault(
@@ -96,8 +104,8 @@ def _http(words: DefinitionWords, name: str) -> JsonObject:
 
 
 def _stdio(words: DefinitionWords, name: str, directory: Path) -> JsonObject:
-    if words.headers or words.bearer is not None:
-        raise UsageFault("--header and --bearer are for a URL, not for a command.", "Use --env.")
+    if words.headers or words.bearer is not None or words.sign_in:
+        raise UsageFault("--header, --bearer and --sign-in are for a URL, not for a command.", "Use --env.")
     command, *arguments = words.target
     definition: JsonObject = {"name": name, "transport": "stdio", "command": _located(command, directory)}
     if arguments:

@@ -55,6 +55,15 @@ def built(words: DefinitionWords) -> JsonObject:
             },
         ),
         (
+            DefinitionWords("docs", ["https://docs.example/mcp"], sign_in=True),
+            {
+                "name": "docs",
+                "transport": "http",
+                "url": "https://docs.example/mcp",
+                "authorization": {"type": "oauth", "redirectUrl": "http://127.0.0.1:7777/callback"},
+            },
+        ),
+        (
             DefinitionWords(
                 "t", ["x"], env=["A=b=c", "TOKEN", "E="], cwd="work", tools=["a,b", "c"], read=["a"]
             ),
@@ -91,6 +100,9 @@ def test_one_line_says_a_whole_definition(words: DefinitionWords, definition: Js
         DefinitionWords("t", ["x"], env=["=b"]),
         DefinitionWords("t", ["https://x"], headers=["nothing"]),
         DefinitionWords("t", ["https://x"], headers=[": b"]),
+        DefinitionWords("t", ["x"], sign_in=True),
+        DefinitionWords("t", ["https://x"], bearer="${T}", sign_in=True),
+        DefinitionWords("t", sign_in=True, file="f"),
         DefinitionWords("t", ["x"], file="f"),
         DefinitionWords(env=["A=b"], file="f"),
     ],

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from app.cli.definition import REDIRECT_URL
 from tests.cli.conftest import CLIENT
 from tests.support.browser import callback_of
 from tests.support.daemon import Daemon
@@ -92,6 +93,24 @@ async def test_a_callback_is_pasted_and_a_wrong_one_is_asked_for_again(
                     assert "signed in to p" in signing.screen
 
             await anyio.to_thread.run_sync(person)
+
+
+async def test_one_line_attaches_a_server_where_a_person_signs_in(
+    daemon: Daemon, workspace: str, tmp_path: Path
+) -> None:
+    with anyio.fail_after(2 * LIMIT):
+        async with signing_in(daemon, workspace) as it:
+
+            def person() -> None:
+                with shell(it, tmp_path, "attach", "p", it.server.url, "--sign-in") as attaching:
+                    assert attaching.exit_status() == 6
+                    assert f"plurnk-mcpd authorize -w {it.workspace} p" in attaching.screen
+
+            await anyio.to_thread.run_sync(person)
+            (pending,) = (await it.listed())["pending"]
+            callback = await callback_of(pending["authorization"]["url"])
+            assert callback.startswith(f"{REDIRECT_URL}?")
+            assert (await it.complete(callback))["status"] == 201
 
 
 async def test_a_watcher_sees_where_to_sign_in(daemon: Daemon, workspace: str, tmp_path: Path) -> None:
