@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from app.core.catalog import Withheld
+from app.core.descriptions import clean, readable
 from app.core.json_value import Json
 from app.core.policy import Effect, Registry, Tool
 from app.core.printable_json import printable_json
@@ -19,7 +20,6 @@ from app.core.tool_view import tool_view
 
 BYTES_MAX: Final = 2 * 1024 * 1024
 """Of the sections in full; the tools after them have their signature only, or are counted."""
-_DESCRIPTION_MAX = 8_000
 _NAME_MAX = 256
 _WITHHELD_MAX = 200
 
@@ -88,7 +88,7 @@ def _section(tool: Tool) -> str:
     view = tool_view(tool.raw)
     parts = [f"## {_code(tool.name)}"]
     if isinstance(entry.get("title"), str):
-        parts.append(_quote(entry["title"][:_NAME_MAX]))
+        parts.append(_quote(readable(entry["title"], limit=_NAME_MAX)))
     if view.description:
         parts.append(_quote(view.description))
     if isinstance(annotations := entry.get("annotations"), dict) and annotations:
@@ -140,7 +140,7 @@ def _fenced(text: str, language: str) -> str:
 
 def _code(name: str) -> str:
     """Return the name as a code span that it cannot close. CommonMark §6.1."""
-    shown = _clean(name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}…").replace("\n", " ")
+    shown = clean(name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}…").replace("\n", " ")
     ticks = "`" * (_longest_ticks(shown) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
@@ -148,18 +148,7 @@ def _code(name: str) -> str:
 
 def _quote(text: str) -> str:
     """Return the text as a block quote, which nothing in it ends."""
-    cut = text if len(text) <= _DESCRIPTION_MAX else f"{text[:_DESCRIPTION_MAX]}…"
-    return "\n".join(f"> {line}".rstrip() for line in _clean(cut).split("\n"))
-
-
-def _clean(text: str) -> str:
-    """Return the text with LF line ends and U+FFFD for what moves the cursor, hides or reorders text."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    if lines.replace("\n", "").isprintable():
-        return lines
-    return "".join(
-        each if each == "\n" or each.isprintable() or each == "\u00a0" else "\ufffd" for each in lines
-    )
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 def _longest_ticks(text: str) -> int:

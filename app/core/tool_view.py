@@ -11,6 +11,7 @@ from typing import cast
 import orjson
 
 from app.core.compact_bytes import compact
+from app.core.descriptions import readable
 from app.core.json_value import Json, JsonObject
 from app.core.signatures import signature
 
@@ -22,7 +23,7 @@ class ToolView:
     """One entry of ``tools/list``, taken apart."""
 
     description: str
-    """Empty where the server gives none."""
+    """As it reads well; empty where the server gives none."""
     required: tuple[str, ...]
     """The names of the required arguments, in schema order."""
     signature: str
@@ -38,7 +39,7 @@ def tool_view(raw: bytes) -> ToolView:
     schema = cast("JsonObject", entry["inputSchema"])
     description, output = entry.get("description"), entry.get("outputSchema")
     return ToolView(
-        description=description if isinstance(description, str) else "",
+        description=readable(description) if isinstance(description, str) else "",
         required=_required(schema.get("required")),
         signature=signature(schema),
         input_schema=compact(orjson.dumps(schema)),

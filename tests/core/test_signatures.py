@@ -1,7 +1,9 @@
 """Signatures: one bounded, deterministic line that invents nothing. SPEC §addresses."""
 
 import json
+import re
 from collections.abc import Mapping
+from random import Random
 from types import MappingProxyType
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.json_value import Json, JsonObject
+from app.core.printable_json import printable_json
 from app.core.signatures import LENGTH_MAX, signature
 
 pytestmark = pytest.mark.spec("addresses")
@@ -74,7 +77,7 @@ def test_a_tool_without_parameters_takes_an_empty_object(schema: JsonObject) -> 
         ({"allOf": [{"type": "string"}, {"minLength": 1}]}, "string"),
         (
             {"allOf": [{"required": ["a"]}, {"anyOf": [{"type": "object"}, {"type": "null"}]}]},
-            '{"a": any} & ({} | null)',
+            '{"a": any} & ({[string]: any} | null)',
         ),
         (
             {"type": "array", "items": {"allOf": [{"required": ["a"]}, {"required": ["b"]}]}},
@@ -85,12 +88,13 @@ def test_a_tool_without_parameters_takes_an_empty_object(schema: JsonObject) -> 
             {"properties": {"a": {}}, "patternProperties": {"^x": {"type": "null"}}},
             '{"a"?: any, [string]: null}',
         ),
-        ({"type": "object", "required": ["x"], "additionalProperties": True}, '{"x": any}'),
+        ({"type": "object", "required": ["x"], "additionalProperties": True}, '{"x": any, [string]: any}'),
         ({"const": None}, "null"),
         ({"const": {"a": [1, 1.5, True]}}, '{"a":[1,1.5,true]}'),
         ({"enum": ["a", 1, None, False]}, '"a" | 1 | null | false'),
         ({"enum": []}, "never"),
-        ({"enum": list(range(20))}, " | ".join([*map(str, range(16)), "…"])),
+        ({"enum": list(range(100))}, " | ".join([*map(str, range(64)), "…"])),
+        ({"enum": ["x" * 98] * 20}, f'"{"x" * 98}" | …'),
         ({"const": "x" * 500}, "…"),
         (True, "any"),
         (False, "never"),
@@ -104,6 +108,92 @@ def test_a_tool_without_parameters_takes_an_empty_object(schema: JsonObject) -> 
     ],
 )
 def test_each_form_has_its_text(schema: Json, text: str) -> None:
+    assert of(schema) == text
+
+
+@pytest.mark.parametrize(
+    "schema, text",
+    [
+        pytest.param(
+            {"type": "object", "additionalProperties": {}, "propertyNames": {"type": "string"}},
+            "{[string]: any}",
+            id="zod record, pydantic dict",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {}},
+            '{"a"?: string, [string]: any}',
+            id="zod looseObject",
+        ),
+        pytest.param({"type": "object"}, "{[string]: any}", id="an object of any kind"),
+        pytest.param({"type": "object", "minProperties": 1}, "{[string]: any}", id="the same, not empty"),
+        pytest.param({"type": "object", "additionalProperties": False}, "{}", id="zod strictObject"),
+        pytest.param({"type": "object", "properties": {}}, "{}", id="pydantic model without fields"),
+        pytest.param({"not": {}}, "never", id="zod never"),
+        pytest.param({"type": "string", "not": True}, "never", id="a type and never"),
+        pytest.param(
+            {"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]},
+            '"a" | "b"',
+            id="titled choices",
+        ),
+        pytest.param(
+            {"type": ["number", "null"], "anyOf": [{"enum": [1, 2.5]}, {"const": None}]},
+            "1 | 2.5 | null",
+            id="literals of two types",
+        ),
+        pytest.param(
+            {"type": "string", "anyOf": [{"const": "a"}, {"const": True}]},
+            'string & ("a" | true)',
+            id="literals that the type refuses",
+        ),
+        pytest.param(
+            {"type": "integer", "anyOf": [{"const": 1}, {"minimum": 5}]}, "integer", id="no literals alone"
+        ),
+        pytest.param(
+            {"anyOf": [{"enum": ["red", "blue"], "type": "string"}, {"type": "null"}]},
+            '"red" | "blue" | null',
+            id="pydantic optional enum",
+        ),
+        pytest.param(
+            {
+                "oneOf": [
+                    {"type": "object", "properties": {"kind": {"const": "dot"}}, "required": ["kind"]},
+                    {
+                        "type": "object",
+                        "properties": {"kind": {"const": "disc"}, "r": {"type": "number"}},
+                        "required": ["kind", "r"],
+                    },
+                ],
+                "discriminator": {"propertyName": "kind"},
+            },
+            '{"kind": "dot"} | {"kind": "disc", "r": number}',
+            id="pydantic discriminated union",
+        ),
+        pytest.param(
+            {
+                "properties": {"id": {"type": "string"}, "name": {"type": "string"}},
+                "anyOf": [{"required": ["id"]}, {"required": ["name"]}],
+            },
+            '{"id"?: string, "name"?: string} & ({"id": any} | {"name": any})',
+            id="one of two",
+        ),
+        pytest.param(
+            {"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "maxItems": 2},
+            "[number, string]",
+            id="pydantic tuple",
+        ),
+        pytest.param(
+            {"type": "object", "unevaluatedProperties": {"type": "integer"}},
+            "{[string]: integer}",
+            id="unevaluatedProperties",
+        ),
+        pytest.param(
+            {"$dynamicRef": "#n", "$defs": {"N": {"$dynamicAnchor": "n", "type": "null"}}},
+            "null",
+            id="dynamicRef",
+        ),
+    ],
+)
+def test_what_the_libraries_write_reads_as_it_is_meant(schema: Json, text: str) -> None:
     assert of(schema) == text
 
 
@@ -156,7 +246,26 @@ def test_large_schemas_end_in_an_ellipsis() -> None:
     deep: JsonObject = {"type": "string"}
     for _ in range(40):
         deep = {"type": "object", "properties": {"a": deep}, "required": ["a"]}
-    assert signature(deep) == '{"a": ' * 12 + "{" + '"a": …' + "}" * 13
+    assert signature(deep) == '{"a": ' * 12 + "{…}" + "}" * 12
+
+
+def test_no_subtree_takes_the_room_of_what_stands_beside_it() -> None:
+    leaf: JsonObject = {"type": "object", "properties": {f"h{index}": {} for index in range(6)}}
+    branch: JsonObject = {"type": "object", "properties": {f"g{index}": leaf for index in range(10)}}
+    tree: JsonObject = {"type": "object", "properties": {f"f{index}": branch for index in range(10)}}
+    line = signature(
+        {"type": "object", "properties": {"filter": tree, "query": {"type": "string"}}, "required": ["query"]}
+    )
+    assert line.startswith('{"filter"?: {"f0"?: {"g0"?: {…}, "g1"?: {…}, ')
+    assert line.endswith('}}, "query": string}')
+
+
+def test_a_required_name_is_left_out_last() -> None:
+    names = [f"p{index}" for index in range(1000)]
+    line = signature(
+        {"type": "object", "properties": {name: {} for name in names}, "required": ["p999", "p500"]}
+    )
+    assert line.endswith('"p61"?: any, "p500": any, "p999": any, …}')
 
 
 keywords = st.sampled_from(
@@ -188,6 +297,36 @@ def test_any_object_has_one_bounded_line(schema: JsonObject) -> None:
     assert line == signature(json.loads(json.dumps(schema)))
     assert line.isprintable()
     assert 0 < len(line) <= LENGTH_MAX
+
+
+def texts_of(value: Json) -> set[str]:
+    """Return every text in a JSON value, names among them."""
+    match value:
+        case str():
+            return {value}
+        case list():
+            return {text for each in value for text in texts_of(each)}
+        case dict():
+            return set(value) | {text for each in value.values() for text in texts_of(each)}
+        case _:
+            return set()
+
+
+@given(st.dictionaries(keywords, json_values, max_size=6))
+def test_every_text_in_a_line_is_the_schemas_own(schema: JsonObject) -> None:
+    quoted = re.findall(r'"(?:[^"\\]|\\.)*"', signature(schema))
+    assert {json.loads(each) for each in quoted} <= texts_of(schema)
+
+
+@given(
+    st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), json_values, max_size=30),
+    st.randoms(),
+)
+def test_every_required_name_stands_in_the_line(properties: JsonObject, random: Random) -> None:
+    required: list[Json] = random.sample(sorted(properties), len(properties) // 2)
+    line = signature({"type": "object", "properties": properties, "required": required})
+    for name in required:
+        assert f"{printable_json(name)}: " in line
 
 
 def test_a_schema_made_to_explode_stays_bounded() -> None:
