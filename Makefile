@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-slow test-peers conformance bench bench-full lock clean
+.PHONY: env demo test lint types imports unit serve test-slow test-peers compatibility conformance bench bench-full lock clean
 
 env: $(READY)
 
@@ -43,7 +43,11 @@ test-slow: env
 
 # Published servers in environments of their own; needs the package registries.
 test-peers: env
-	$(BIN)/python -m pytest -m peers tests/peers
+	$(BIN)/python -m pytest -m peers -rs tests/peers
+
+# The same wall of published servers; docs/compatibility.md is rewritten from what came of it.
+compatibility: env
+	$(BIN)/python -m pytest -m peers tests/peers/test_published.py --rewrite
 
 # The official MCP suite in three modes and two releases; needs a registry for the suite itself.
 conformance: env

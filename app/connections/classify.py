@@ -3,11 +3,11 @@
 Pure. Our own failures never borrow a peer's code, and no remote text enters a Problem.
 """
 
-import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal, TypeAlias, TypeGuard
 
+from app.connections.spoken import Spoken, spoken, spoken_of
 from app.connections.transport import AddressNotSent, Lost
 from app.connections.wire import REVISION
 from app.core.answers import (
@@ -35,9 +35,6 @@ HEADER_MISMATCH: Final = -32020
 REVISION_UNSUPPORTED: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
 
-_REVISION_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_REVISIONS_SHOWN = 5
-
 
 class Retry(Enum):
     """The server has our revision after all: the same request once more."""
@@ -64,9 +61,11 @@ class Peer:
             stderr=lost.stderr,
         )
 
-    def unsupported(self, answered: str) -> ProtocolRevisionUnsupported:
-        """Return the Problem of an endpoint that does not speak our revision."""
-        return ProtocolRevisionUnsupported(self.server, self.transport, answered=answered)
+    def unsupported(self, told: Spoken) -> ProtocolRevisionUnsupported:
+        """Return the Problem of an endpoint that does not speak our revision, and what it does speak."""
+        return ProtocolRevisionUnsupported(
+            self.server, self.transport, answered=told.answered, revisions=told.revisions
+        )
 
 
 Verdict: TypeAlias = JsonObject | Retry
@@ -84,11 +83,13 @@ def discovered(answer: Answer, peer: Peer) -> Verdict:
         case RemoteError() | HttpRefusal():
             if problem := refused(answer, peer):
                 raise problem
-            if isinstance(answer, HttpRefusal):
-                raise peer.unsupported(f"HTTP status {answer.status}")
-            if answer.code == REVISION_UNSUPPORTED and _lists_revision(answer.data):
+            if (
+                isinstance(answer, RemoteError)
+                and answer.code == REVISION_UNSUPPORTED
+                and _lists_revision(answer.data)
+            ):
                 return Retry.ONCE
-            raise peer.unsupported(f"JSON-RPC error {answer.code}")
+            raise peer.unsupported(spoken(answer))
 
 
 def refused(answer: RemoteError | HttpRefusal, peer: Peer) -> Problem | None:
@@ -116,7 +117,7 @@ def refused(answer: RemoteError | HttpRefusal, peer: Peer) -> Problem | None:
 def discover_fault(fault: RequestFault, lost: Lost, peer: Peer) -> Problem:
     """Return the Problem of a ``server/discover`` that got no answer."""
     if isinstance(fault, AnswerMalformed):
-        return peer.unsupported("an answer that is not JSON-RPC")
+        return peer.unsupported(Spoken("an answer that is not JSON-RPC, as of a program that speaks no MCP"))
     return _fault(fault, lost, peer)
 
 
@@ -160,9 +161,9 @@ def _discover_result(value: JsonObject, peer: Peer) -> JsonObject:
     """
     versions = value.get("supportedVersions")
     if not is_complete(value) or not _is_texts(versions) or not isinstance(value.get("capabilities"), dict):
-        raise peer.unsupported("a result that is no DiscoverResult")
+        raise peer.unsupported(Spoken("a result that is no DiscoverResult"))
     if REVISION not in versions:
-        raise peer.unsupported(_other_revisions(versions))
+        raise peer.unsupported(spoken_of(versions, "a DiscoverResult without it"))
     return value
 
 
@@ -180,9 +181,3 @@ def _lists_revision(data: Json) -> bool:
     """Return whether the data of ``-32022`` lists our revision."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return isinstance(supported, list) and REVISION in supported
-
-
-def _other_revisions(versions: list[str]) -> str:
-    """Return which revisions the server has, those among them that look like one."""
-    known = [version for version in versions if _REVISION_TEXT.fullmatch(version)][:_REVISIONS_SHOWN]
-    return f"it supports {', '.join(known)} only" if known else "it supports other revisions only"

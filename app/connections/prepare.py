@@ -17,6 +17,7 @@ from anyio import to_thread
 from app.connections import classify
 from app.connections.classify import Peer
 from app.connections.judging import Judge
+from app.connections.spoken import Spoken
 from app.connections.transport import Transport
 from app.connections.wire import REVISION
 from app.core.answers import HttpRefusal, RemoteError, RequestFault, Result
@@ -215,7 +216,7 @@ class Preparation:
             verdict = classify.discovered(answer, self._peer)
             if isinstance(verdict, dict):
                 return verdict
-        raise self._peer.unsupported(f"JSON-RPC error {classify.REVISION_UNSUPPORTED}, twice")
+        raise self._peer.unsupported(Spoken(f"JSON-RPC error {classify.REVISION_UNSUPPORTED}, twice"))
 
     async def _drain_all(self, methods: list[str]) -> dict[str, Listed]:
         """Return every list by its method, drained at once; the first failure ends the others.

@@ -233,14 +233,19 @@ class ProtocolRevisionUnsupported(Problem):
 
     code, title, status = "protocol-revision-unsupported", "MCP protocol revision unsupported", 502
 
-    def __init__(self, server: str, transport: Transport, *, answered: str) -> None:
+    def __init__(
+        self, server: str, transport: Transport, *, answered: str, revisions: Sequence[str] = ()
+    ) -> None:
+        way = "install a newer release" if transport == "stdio" else "ask its owner for a newer release"
         super().__init__(
             f"Server '{server}' did not offer revision {REVISION} through server/discover ({answered})."
-            " Upgrade or replace the legacy endpoint.",
+            f" Upgrade or replace the legacy endpoint: {way}. Its owner has {REVISION} from an SDK: mcp 2 or fastmcp 4"
+            " in Python, @modelcontextprotocol/server 2 through serveStdio or createMcpHandler in TypeScript.",
             server=server,
             transport=transport,
             requiredRevision=REVISION,
             requiredMethod="server/discover",
+            supportedRevisions=list(revisions) or None,
         )
 
 

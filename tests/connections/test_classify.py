@@ -185,7 +185,8 @@ def test_no_word_of_the_peer_enters_a_problem() -> None:
             discovered(answer, PEER)
         document = str(raised.value.document())
         assert not any(word in document for word in ("remote words", "remote data", "challenge", "script"))
-    assert "2025-11-25, 2024-11-05" in raised.value.detail
+    assert "it speaks 2025-11-25, 2024-11-05)" in raised.value.detail
+    assert raised.value.facts["supportedRevisions"] == ["2025-11-25", "2024-11-05"]
 
 
 def test_an_absent_result_type_is_complete_and_an_unknown_one_is_not() -> None:

@@ -77,5 +77,8 @@ def test_a_problem_has_its_facts_and_a_sentence(problem: Problem, facts: dict[st
 
 
 def test_the_refusal_of_a_legacy_endpoint_says_what_its_owner_can_do() -> None:
-    detail = p.ProtocolRevisionUnsupported("s", "http", answered="HTTP 404").detail
-    assert all(word in detail for word in ("2026-07-28", "server/discover", "HTTP 404", "Upgrade or replace"))
+    problem = p.ProtocolRevisionUnsupported("s", "http", answered="HTTP 404", revisions=["2025-11-25"])
+    words = ("2026-07-28", "server/discover", "HTTP 404", "Upgrade or replace", "ask its owner", "mcp 2")
+    assert all(word in problem.detail for word in words)
+    assert problem.facts["supportedRevisions"] == ["2025-11-25"]
+    assert "install a newer" in p.ProtocolRevisionUnsupported("s", "stdio", answered="x").detail

@@ -1,16 +1,21 @@
 """Published servers, each in its own environment: the modern attach, the legacy do not. SPEC §revision."""
 
+import functools
+import http.server
+import json
 import subprocess
-import sys
-from collections.abc import AsyncGenerator
+import threading
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
+from tests.support.compatibility import NONE, PAGE, Attached, Refused, row, with_rows
 from tests.support.daemon import Daemon
-from tests.support.official_client import NODE, npm_install
 from tests.support.processes import children, command_lines, until_gone
+from tests.support.published import MODERN, REFUSED, Call, Environments, Peer, running
 from tests.support.standing import stored
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
@@ -32,73 +37,140 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Dae
         daemon.close()
 
 
-def environment_with(directory: Path, *requirements: str) -> Path:
-    """Return the Python of a fresh environment that has the packages."""
-    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-    python = directory / "bin" / "python"
-    options = ["--quiet", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([str(python), "-m", "pip", "install", *options, *requirements], check=True)
-    return python
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Environments:
+    """Where the servers are installed."""
+    return Environments(tmp_path_factory.mktemp("environments"))
 
 
-def time_server(directory: Path, *requirements: str) -> dict[str, Any]:
-    """Return the definition of the published time server in this version."""
-    python = environment_with(directory, *requirements)
-    return {
-        "name": "time",
-        "transport": "stdio",
-        "command": str(python),
-        "args": ["-m", "mcp_server_time", "--local-timezone", "UTC"],
-        "read": ["convert_time"],
-    }
+@pytest.fixture(scope="module")
+def seen() -> dict[str, list[str]]:
+    """The rows of docs/compatibility.md, as this run finds them."""
+    return {}
 
 
-def everything_server(directory: Path) -> dict[str, Any]:
-    """Return the definition of the published everything server, which speaks legacy revisions."""
-    directory.mkdir()
-    (directory / "package.json").write_text('{"name": "peer", "private": true}')
-    npm_install(directory, "@modelcontextprotocol/server-everything@2026.8.31")
-    program = directory / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
-    return {"name": "everything", "transport": "stdio", "command": str(NODE), "args": [str(program), "stdio"]}
+@pytest.fixture
+def page(tmp_path: Path) -> Generator[str]:
+    """The address of a page on this machine, for a server that fetches pages."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        @override
+        def log_message(self, format: str, *args: object) -> None:
+            """Write nothing to the terminal."""
+
+    (tmp_path / "page.html").write_text("<html><body><p>A page of this run</p></body></html>")
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/page.html"
+        server.shutdown()
+        thread.join()
 
 
-@pytest.mark.spec("revision", "prepare")
-async def test_the_newest_time_server_attaches_answers_and_comes_back(daemon: Daemon, tmp_path: Path) -> None:
-    server = await daemon.attach("w", time_server(tmp_path / "venv", "mcp-server-time"))
-    assert (server["state"], server["protocolVersion"]) == ("connected", "2026-07-28")
-    assert server["tools"] == ["get_current_time", "convert_time"]
-    arguments = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
-    assert "21:00" in await daemon.call_text("w", "time", "convert_time", **arguments)
-    assert await daemon.stop() == 0
-    await daemon.start()
-    assert "21:00" in await daemon.call_text("w", "time", "convert_time", **arguments)
-    assert (await daemon.act("w", "workspace.mcp.detach", name="time"))["detached"] is True
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with one commit, for a server that reads repositories."""
+    directory = tmp_path / "repository"
+    who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    subprocess.run(["git", "init", "--quiet", str(directory)], check=True)
+    commit = ["commit", "--quiet", "--allow-empty", "--message", "The first commit"]
+    subprocess.run(["git", "-C", str(directory), *who, *commit], check=True)
+    return directory
+
+
+async def answer(daemon: Daemon, peer: Peer, call: Call, put: functools.partial[Any]) -> None:
+    """Ask the server, and see the answer that is expected."""
+    params = put(call.params)
+    if call.kind != "workspace.mcp.read":
+        params["server"] = peer.name
+    response = await daemon.post("w", call.kind, **params)
+    assert response.status_code == 200, response.text
+    assert call.expected in response.text
+    assert response.json().get("isError") in (None, False), response.text
+
+
+def filled(value: Any, *, places: dict[str, str]) -> Any:
+    """Return the JSON value with the run's places put in."""
+    text = json.dumps(value)
+    for name, place in places.items():
+        text = text.replace(name, place)
+    return json.loads(text)
+
+
+@pytest.mark.spec("revision", "prepare", "addresses")
+@pytest.mark.parametrize("peer", MODERN, ids=str)
+async def test_a_modern_server_does_all_it_has_and_comes_back_after_a_restart(
+    daemon: Daemon,
+    environments: Environments,
+    seen: dict[str, list[str]],
+    peer: Peer,
+    page: str,
+    repository: Path,
+) -> None:
+    put = functools.partial(filled, places={"$DIR": str(repository.parent), "$PAGE": page})
+    with running(peer, put(environments.command(peer))) as definition:
+        reads = [call.params["tool"] for call in peer.requests if "tool" in call.params]
+        server = await daemon.attach("w", {**definition, "read": reads})
+        try:
+            assert (server["state"], server["protocolVersion"]) == ("connected", "2026-07-28")
+            assert set(peer.tools) <= set(server["tools"])
+            assert server["withheld"] == []
+            for call in peer.requests:
+                await answer(daemon, peer, call, put)
+            assert await daemon.stop() == 0
+            await daemon.start()
+            (again,) = (await daemon.servers("w")).values()
+            assert (again["state"], again["tools"]) == ("connected", server["tools"])
+            for call in peer.requests:
+                await answer(daemon, peer, call, put)
+        finally:
+            assert (await daemon.act("w", "workspace.mcp.detach", name=peer.name))["detached"] is True
+    assert await daemon.servers("w") == {}
+    identity = f"{server['server']['name']} {server['server']['version']}" if server["server"] else NONE
+    kinds = frozenset(call.kind for call in peer.requests)
+    seen[str(peer)] = row(peer, Attached(identity, len(server["tools"]), kinds))
 
 
 @pytest.mark.spec("revision", "problems")
-@pytest.mark.parametrize("package", ["mcp-server-time==2025.9.25", "server-everything 2026.8.31"])
+@pytest.mark.parametrize("peer", REFUSED, ids=str)
 async def test_a_legacy_server_is_refused_for_good_and_leaves_nothing(
-    daemon: Daemon, tmp_path: Path, package: str
+    daemon: Daemon, environments: Environments, seen: dict[str, list[str]], peer: Peer, tmp_path: Path
 ) -> None:
-    if package.startswith("mcp-server-time"):
-        # That release sets no upper bound, and does not start on an SDK from after its time.
-        definition = time_server(tmp_path / "peer", package, "mcp<2")
+    with running(peer, environments.command(peer)) as definition:
+        rows, before = stored(daemon), children(daemon.pid)
+        response = await daemon.post("w", "workspace.mcp.attach", server=definition)
+        problem = response.json()
+        assert response.status_code == 502, problem
+        transport = "stdio" if peer.over == "stdio" else "http"
+        facts = ("code", "retryable", "server", "transport", "requiredRevision", "requiredMethod")
+        assert [problem[name] for name in facts] == [
+            *("protocol-revision-unsupported", False, peer.name, transport),
+            *("2026-07-28", "server/discover"),
+        ]
+        assert tuple(problem.get("supportedRevisions", ())) == peer.revisions
+        _, _, rest = problem["detail"].partition("through server/discover (")
+        answered, closing, advice = rest.partition(").")
+        assert (answered, closing) == (peer.answered, ").")
+        assert ("install" if transport == "stdio" else "ask its owner") in advice
+        program = str(definition.get("args", [tmp_path])[0])
+        left = {pid for pid, line in command_lines(children(daemon.pid) - before).items() if program in line}
+        await until_gone(left)
+        assert stored(daemon) == rows
+        assert await daemon.servers("w") == {}
+    seen[str(peer)] = row(peer, Refused(answered))
+
+
+def test_the_page_in_the_documents_is_what_this_run_saw(
+    seen: dict[str, list[str]], request: pytest.FixtureRequest
+) -> None:
+    missing = [str(peer) for peer in (*MODERN, *REFUSED) if str(peer) not in seen]
+    if missing:
+        pytest.skip(f"not the whole wall ran: {', '.join(missing)}")
+    text = PAGE.read_text()
+    attached, refused = ([seen[str(peer)] for peer in peers] for peers in (MODERN, REFUSED))
+    fresh = with_rows(text, attached, refused)
+    if request.config.getoption("--rewrite"):
+        PAGE.write_text(fresh)
     else:
-        definition = everything_server(tmp_path / "peer")
-    rows, before = stored(daemon), children(daemon.pid)
-    response = await daemon.post("w", "workspace.mcp.attach", server=definition)
-    problem = response.json()
-    assert response.status_code == 502, problem
-    assert {name: problem[name] for name in ("code", "retryable", "server", "transport")} == {
-        "code": "protocol-revision-unsupported",
-        "retryable": False,
-        "server": definition["name"],
-        "transport": "stdio",
-    }
-    assert (problem["requiredRevision"], problem["requiredMethod"]) == ("2026-07-28", "server/discover")
-    left = {
-        pid for pid, line in command_lines(children(daemon.pid) - before).items() if str(tmp_path) in line
-    }
-    await until_gone(left)
-    assert stored(daemon) == rows
-    assert await daemon.servers("w") == {}
+        assert text == fresh, "make compatibility rewrites it"

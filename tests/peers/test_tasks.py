@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.peers.test_published import environment_with
 from tests.support.daemon import Daemon, run_input
 from tests.support.peers.programs import HERE, http_definition
+from tests.support.published import environment_with
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.spec("calls")]
 
