@@ -46,6 +46,7 @@ class Daemon:
     """The working directory; it holds ``home`` and ``daemon.log``."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the daemon's environment has beside the defaults of ``_environment``."""
+    program: tuple[str, ...] = (sys.executable, "-m", "app")
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     token: str = TOKEN
@@ -81,7 +82,7 @@ class Daemon:
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "app", *(arguments or ("serve",))],
+                [*self.program, *(arguments or ("serve",))],
                 cwd=self.directory,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
