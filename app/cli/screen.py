@@ -16,6 +16,7 @@ from app.cli.printable import one_line, printable
 from app.cli.remedies import remedy
 from app.cli.server_table import server_table
 from app.core.json_value import Json, JsonObject
+from app.core.withheld import explained
 
 CALLBACK = '{"callbackUrl": "THE URL THAT THE BROWSER WAS SENT TO"}'
 SHOWN_FACTS = ("server", "transport", "httpStatus", "exitStatus", "signal", "reason", "outcome", "trace")
@@ -91,11 +92,9 @@ class Screen:
             self.say(f"  tools    {', '.join(one_line(str(tool)) for tool in tools) or '(none)'}")
         self.say(f"  also     {_count(server, 'resource')}, {_count(server, 'prompt')}")
         for withheld in objects_of(server.get("withheld")):
-            self.say(
-                Text(
-                    f"  withheld {one_line(text_of(withheld, 'name'))}: {one_line(text_of(withheld, 'reason'))}"
-                )
-            )
+            reason = text_of(withheld, "reason")
+            why = f"{explained(reason)} ({one_line(reason)})"
+            self.say(Text(f"  withheld {one_line(text_of(withheld, 'name'))}: {why}"))
 
     def show_authorization(self, name: str, answer: JsonObject, *, is_result: bool = True) -> None:
         """Show where a person must go before the change can be made."""

@@ -17,6 +17,7 @@ from app.core.json_value import Json
 from app.core.policy import Effect, Registry, Tool
 from app.core.printable_json import printable_json
 from app.core.tool_view import tool_view
+from app.core.withheld import explained
 
 BYTES_MAX: Final = 2 * 1024 * 1024
 """Of the sections in full; the tools after them have their signature only, or are counted."""
@@ -28,22 +29,6 @@ _EFFECTS: Mapping[Effect, str] = MappingProxyType(
     {
         Effect.READ: "`read`: a call runs at once.",
         Effect.HOST: "`host`: a call may first ask a person for consent.",
-    }
-)
-_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "dialect-unsupported": "its input schema is written in a dialect that is not supported",
-        "header-annotation-invalid": "its `x-mcp-header` annotations break the rules of the protocol",
-        "name-invalid": "its name is empty or no text",
-        "name-missing": "it has no name",
-        "not-an-object": "its entry is no object",
-        "reference-unresolved": "its input schema refers to something outside itself, which is never fetched",
-        "schema-invalid": "its input schema is no valid JSON Schema",
-        "schema-missing": "it has no input schema",
-        "schema-not-an-object": 'its input schema does not say `"type": "object"`',
-        "schema-too-costly": "its input schema takes too long to apply",
-        "schema-too-deep": "its input schema is nested too deep",
-        "schema-too-large": "its input schema is too large",
     }
 )
 
@@ -63,7 +48,9 @@ def _head(server: str, count: int) -> str:
     enabled = "1 tool is enabled" if count == 1 else f"{count or 'No'} tools are enabled"
     return (
         f"# Tools of `{server}`\n\n{enabled}. Call one with the action `workspace.mcp.call`: `server` is"
-        f' "{server}", `tool` its exact name. Quoted text and schemas are the server\'s own words.'
+        f' "{server}", `tool` its exact name, `arguments` an object as its signature and its input schema say: `?`'
+        " marks what may be left out, `…` what the line leaves out. Quoted text and schemas are the server's own"
+        " words."
     )
 
 
@@ -109,19 +96,13 @@ def _short_section(tool: Tool) -> str:
 
 
 def _withheld(withheld: list[Withheld]) -> str:
-    lines = [f"- {_code(each.name)}: {_reason(each.reason)}." for each in withheld[:_WITHHELD_MAX]]
+    lines = [
+        f"- {_code(each.name)}: {explained(each.reason)} (`{each.reason}`)."
+        for each in withheld[:_WITHHELD_MAX]
+    ]
     if len(withheld) > _WITHHELD_MAX:
         lines.append(f"- {len(withheld) - _WITHHELD_MAX} more")
     return "## Withheld\n\nThe server lists these too; they cannot be called.\n\n" + "\n".join(lines)
-
-
-def _reason(code: str) -> str:
-    said = _REASONS.get(code)
-    if said is None:
-        said = _REASONS.get(code.removeprefix("output-"), "its entry is malformed").replace(
-            " input ", " output "
-        )
-    return f"{said} (`{code}`)"
 
 
 def _schema(schema: bytes) -> str:

@@ -19,7 +19,7 @@ CONNECTED: JsonObject = {
     "tools": ["get_current_time", "convert_time"],
     "resources": 0,
     "prompts": 1,
-    "withheld": [{"name": "odd\x1b[2J", "reason": "no schema"}],
+    "withheld": [{"name": "odd\x1b[2J", "reason": "schema-missing"}],
 }
 DOWN: JsonObject = {
     "name": "docs",
@@ -82,7 +82,7 @@ def test_an_attached_server_shows_what_it_offers_and_what_is_withheld() -> None:
     assert "attached time (stdio, workspace default)" in text
     assert "get_current_time, convert_time" in text
     assert "0 resources, 1 prompt\n" in text
-    assert "odd\\x1b[2J: no schema" in text
+    assert "odd\\x1b[2J: it has no input schema (schema-missing)" in text
 
 
 @pytest.mark.spec("cli")

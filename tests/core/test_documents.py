@@ -54,7 +54,8 @@ def test_the_document_of_one_tool() -> None:
     assert document("github", registry(made), [Withheld("bad", "schema-missing")]) == (
         "# Tools of `github`\n\n"
         '1 tool is enabled. Call one with the action `workspace.mcp.call`: `server` is "github", `tool` its exact'
-        " name. Quoted text and schemas are the server's own words.\n\n"
+        " name, `arguments` an object as its signature and its input schema say: `?` marks what may be left out, `…`"
+        " what the line leaves out. Quoted text and schemas are the server's own words.\n\n"
         "## `create-issue`\n\n"
         "> Create\n\n"
         "> Creates an issue.\n>\n> # Not a heading\n\n"
