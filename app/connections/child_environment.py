@@ -156,7 +156,11 @@ def _find(server: str, command: str, directory: Path, path: str) -> Path:
         file = find_executable(command, path=path, directory=directory)
         if file is None:
             is_path = "/" in command
-            where = "the executable does not exist" if is_path else "it is not on the PATH of the process"
+            where = (
+                "the executable does not exist"
+                if is_path
+                else "it is not on the PATH that the daemon gives it; its whole path will do"
+            )
             raise _unusable(server, "command", where)
         if file.is_dir():
             raise _unusable(server, "command", "it is a directory")

@@ -71,7 +71,7 @@ def test_a_relative_command_counts_from_the_childs_directory(tmp_path: Path) -> 
     "command, cwd, field, says",
     [
         ("/nonexistent/x", None, "command", "does not exist"),
-        ("nonexistent-x", None, "command", "not on the PATH"),
+        ("nonexistent-x", None, "command", "its whole path will do"),
         ("{tmp}/plain", None, "command", "not executable"),
         ("{tmp}", None, "command", "is a directory"),
         ("{tmp}/text", None, "command", "#! line"),
