@@ -122,6 +122,7 @@ async def test_a_problem_ends_in_a_finished_run(client: OfficialClient, workspac
         "transport": "stdio",
         "requiredRevision": "2026-07-28",
         "requiredMethod": "server/discover",
+        "supportedRevisions": ["2025-11-25"],
     }
     unknown = await client.run(workspace, {"kind": "workspace.mcp.nothing"}, thread=f"unknown-{workspace}")
     check_clean(unknown, PLAIN_EVENTS)
