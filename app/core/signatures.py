@@ -188,17 +188,21 @@ class _Printer:
         members = dict(properties) if isinstance(properties, dict) else {}
         needed = dict.fromkeys(name for name in required if isinstance(name, str))
         members.update({name: True for name in needed if name not in members})
-        shown = _shown(members, needed)
-        for name in shown:
-            quoted = printable_json(name)
-            if not self._has_room(quoted):
-                yield _OMITTED.text
-                return
+        names = list(self._names(_shown(members, needed)))
+        for name, quoted in names:
             mark = "" if name in needed else "?"
-            yield f"{self._taken(quoted)}{mark}: {self.of(members[name], level + 1).text}"
-        if len(shown) < len(members):
+            yield f"{quoted}{mark}: {self.of(members[name], level + 1).text}"
+        if len(names) < len(members):
             yield _OMITTED.text
         yield from self._other_members(schema, level)
+
+    def _names(self, names: list[str]) -> Iterator[tuple[str, str]]:
+        """Yield each name, quoted, while there is room: all of them take theirs before what they are the names of."""
+        for name in names:
+            quoted = printable_json(name)
+            if not self._has_room(quoted):
+                return
+            yield name, self._taken(quoted)
 
     def _other_members(self, schema: JsonObject, level: int) -> Iterator[str]:
         patterned = schema.get("patternProperties")

@@ -260,6 +260,14 @@ def test_no_subtree_takes_the_room_of_what_stands_beside_it() -> None:
     assert line.endswith('}}, "query": string}')
 
 
+def test_no_choice_takes_the_room_of_the_names() -> None:
+    zones: JsonObject = {"enum": [f"zone-{index}" for index in range(100)]}
+    choices: JsonObject = {f"c{index}": zones for index in range(9)}
+    line = signature({"type": "object", "properties": {**choices, "last": {}}, "required": ["last"]})
+    assert all(f'"{name}"?: ' in line for name in choices)
+    assert line.endswith('"last": any}')
+
+
 def test_a_required_name_is_left_out_last() -> None:
     names = [f"p{index}" for index in range(1000)]
     line = signature(
