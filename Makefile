@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve test-slow test-peers compatibility conformance bench bench-full lock clean
+.PHONY: env demo test lint types imports unit serve fuzz test-slow test-peers compatibility conformance bench bench-full lock clean
 
 env: $(READY)
 
@@ -36,6 +36,10 @@ imports: env
 # Two processes: most tests wait for other processes rather than compute. Each file stays in one.
 unit: env
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Mutated input for every parser of foreign bytes, for FUZZ_SECONDS (120) in all; FUZZ_SEED repeats a run.
+fuzz: env
+	$(BIN)/python -m tests.fuzz $(TARGETS)
 
 # What takes a minute or more by itself: a thousand workspaces at once.
 test-slow: env

@@ -67,7 +67,7 @@ def _announced_url(home: Path) -> str:
         url, pid = document["address"], document["pid"]
     except FileNotFoundError:
         raise DaemonUnreachable(f"No daemon runs on the home {home}.", START_IT) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DaemonUnreachable(f"{announced} cannot be read ({type(error).__name__}).", START_IT) from error
     if not isinstance(url, str) or not isinstance(pid, int):
         raise DaemonUnreachable(f"{announced} does not say where the daemon is.", START_IT)
@@ -96,7 +96,7 @@ def _token(options: TargetOptions, home: Path, environment: Mapping[str, str]) -
     if options.token_file is not None:
         try:
             return options.token_file.read_text().strip() or None
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise UsageFault(
                 f"The token file {options.token_file} cannot be read.",
                 "Name a file that holds the token alone.",
@@ -105,5 +105,5 @@ def _token(options: TargetOptions, home: Path, environment: Mapping[str, str]) -
         return None if given == "none" else given
     try:
         return (home / "token").read_text().strip() or None
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None

@@ -7,6 +7,7 @@ small.
 """
 
 import os
+import re
 import signal
 
 from app.connections.process_group import end_groups
@@ -15,6 +16,9 @@ GRACE_S = 1.0
 """The children's standard input closed with the daemon, so the polite ones are on their way already."""
 
 _CHUNK = 65536
+_NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
+_GROUP_MAX = 2**31 - 1
+"""What the system takes for a process group."""
 
 
 def main() -> None:
@@ -34,7 +38,7 @@ def note(groups: dict[int, str | None], line: str) -> None:
     """Enter one line into the groups; a line that makes no sense changes nothing."""
     sign, _, rest = line.partition(" ")
     number, _, started = rest.partition(" ")
-    if not number.isascii() or not number.isdigit() or int(number) <= 1:
+    if not _NUMBER.fullmatch(number) or not 1 < int(number) <= _GROUP_MAX:
         return
     if sign == "+":
         groups[int(number)] = started or None

@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from app.core.answers import RemoteError, RequestNotSent, Result
+from app.core.answers import RemoteError, RequestNotSent, Result, plain_number
 from app.core.json_value import Json, JsonObject
 
 REVISION: Final = "2026-07-28"
@@ -197,8 +197,8 @@ def _remote_error(error: Json) -> RemoteError | None:
     if not isinstance(error, dict):
         return None
     code, message = error.get("code"), error.get("message")
-    if isinstance(code, float) and code.is_integer():
-        code = int(code)
+    if isinstance(code, float):
+        code = plain_number(code)
     if isinstance(code, bool) or not isinstance(code, int):
         return None
     return RemoteError(code, message if isinstance(message, str) else "", error.get("data"))

@@ -5,7 +5,7 @@ an answer becomes depends on what was asked, and is decided by ``operations`` an
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
@@ -89,14 +89,19 @@ class Progress:
 
     def document(self) -> JsonObject:
         """Return its members that are known."""
-        document: JsonObject = {"progress": _number(self.progress)}
+        document: JsonObject = {"progress": plain_number(self.progress)}
         if self.total is not None:
-            document["total"] = _number(self.total)
+            document["total"] = plain_number(self.total)
         if self.message is not None:
             document["message"] = self.message
         return document
 
 
-def _number(value: float) -> Json:
+INTEGERS_MAX: Final = 2.0**53
+"""From here on a double stands for more than one integer, and beyond 64 bits no integer can be written."""
+
+
+def plain_number(value: float) -> int | float:
     """Return 3 for 3.0, as the peer most likely wrote it."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    is_plain = isinstance(value, float) and value.is_integer() and abs(value) <= INTEGERS_MAX
+    return int(value) if is_plain else value

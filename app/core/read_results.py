@@ -3,6 +3,7 @@
 SPEC §addresses, §actions; MCP 2026-07-28 server/resources, server/prompts, server/utilities/completion.
 """
 
+from app.core.answers import plain_number
 from app.core.json_value import Json, JsonObject
 from app.core.operation_problems import ToolResultInvalid
 from app.core.tool_results import block_fault, contents_fault
@@ -72,7 +73,7 @@ def completion_result(value: JsonObject, *, server: str) -> JsonObject:
 def _count(total: Json, *, server: str) -> Json:
     if isinstance(total, bool) or not isinstance(total, int | float):
         raise ToolResultInvalid(server, "its total is not a number")
-    return int(total) if isinstance(total, float) and total.is_integer() else total
+    return plain_number(total)
 
 
 def _message_fault(message: Json) -> str | None:

@@ -8,10 +8,12 @@ from datetime import timedelta
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from app.core.audit import AuditRow
+from app.core.problems import StoreUnavailable
 from app.store.schema import audit as table
 from app.store.timestamps import from_text, to_text
 
 KEPT = timedelta(days=90)
+FOREIGN = "the audit table holds a row that is not ours"
 
 # Written once: building a statement and its cache key takes longer than executing it.
 _APPEND = insert(table)
@@ -35,7 +37,11 @@ def append(connection: Connection, row: AuditRow) -> None:
 
 
 def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[AuditRow]:
-    """Return at most ``limit`` rows, the newest first, of one workspace or of all."""
+    """Return at most ``limit`` rows, the newest first, of one workspace or of all.
+
+    Raises:
+        StoreUnavailable: one of them was not written by us; none is left out in silence.
+    """
     statement = (
         select(table.c.at, table.c.actor, table.c.workspace, table.c.kind, table.c.server, table.c.outcome)
         .order_by(table.c.at.desc(), table.c.id.desc())
@@ -43,4 +49,19 @@ def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[A
     )
     if workspace is not None:
         statement = statement.where(table.c.workspace == workspace)
-    return [AuditRow(from_text(at), *rest) for at, *rest in connection.execute(statement)]
+    try:
+        return [_row(*values) for values in connection.execute(statement)]
+    except ValueError as error:
+        raise StoreUnavailable(FOREIGN) from error
+
+
+def _row(at: str, *rest: object) -> AuditRow:
+    """Return the row of its columns, which a foreign hand may have filled.
+
+    Raises:
+        ValueError: one holds no text, or no instant.
+    """
+    actor, workspace, kind, server, outcome = (each if isinstance(each, str) else None for each in rest)
+    if actor is None or workspace is None or kind is None or outcome is None or server != rest[3]:
+        raise ValueError("a column holds no text")
+    return AuditRow(from_text(at), actor, workspace, kind, server, outcome)

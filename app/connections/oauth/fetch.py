@@ -155,9 +155,10 @@ class Fetcher:
             raise self._invalid(f"the URL of {what} is not https, nor http of this machine")
         try:
             target = httpx2.URL(url)
-        except httpx2.InvalidURL:
+            host = target.host  # read here: a host in punycode is decoded only now, and need not be any
+        except (httpx2.InvalidURL, ValueError):
             raise self._invalid(f"the URL of {what} cannot be read") from None
-        if is_legacy_number(target.host):
+        if is_legacy_number(host):
             raise self._invalid(f"the URL of {what} has a number for a host")
         return target
 
