@@ -34,12 +34,21 @@ METADATA: Final[frozenset[Address]] = frozenset(
         "168.63.129.16",  # Azure
         "192.0.0.192",  # Oracle
         "fd00:ec2::254",  # Amazon
+        "fd00:ec2::23",  # Amazon, the credentials of a pod
+        "fd00:c1::a9fe:a9fe",  # Oracle
+        "fd00:42::42",  # Scaleway
+        "fd00:a9fe:a9fe::1",  # Akamai
         "fd20:ce::254",  # Google
     )
 )
 """Addresses at which clouds hand out credentials to whoever asks."""
 
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+_NOT_PUBLIC: Final[tuple[Network, ...]] = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "5f00::/16", "2001:db8::/32", "100::/64")
+)
+"""Registered as not globally reachable, which some releases of Python do not know. IANA special-purpose registries."""
 _IPV4_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 _LEGACY_NUMBER: Final = re.compile(
     r"(0[xX][0-9a-fA-F]*|[0-9]+)(\.(0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\.?", re.ASCII
@@ -190,7 +199,7 @@ def _embedded(address: Address) -> Address:
         return address.ipv4_mapped
     if address.sixtofour is not None:
         return address.sixtofour
-    if address in _NAT64 or (address in _IPV4_COMPATIBLE and int(address) > 1):
+    if any(address in network for network in _NAT64) or (address in _IPV4_COMPATIBLE and int(address) > 1):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
@@ -198,5 +207,7 @@ def _embedded(address: Address) -> Address:
 def _is_public(address: Address) -> bool:
     """Return whether the address is reachable from anywhere and meant for one host."""
     if isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address.teredo is not None):
+        return False
+    if any(address in network for network in _NOT_PUBLIC):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved

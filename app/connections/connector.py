@@ -6,7 +6,7 @@ has the server prepared, and owns what connections share.
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import anyio
@@ -26,7 +26,7 @@ from app.connections.reaper import Reaper
 from app.connections.recovery import Backoff
 from app.connections.server_connection import ServerConnection
 from app.connections.stdio import StdioOpener
-from app.connections.stdio_policy import require_startable
+from app.connections.stdio_policy import startable_command
 from app.connections.streamable_http import StreamableHttpTransport, Trace
 from app.connections.subscriptions import WatchTerms
 from app.connections.terms import Terms
@@ -225,12 +225,12 @@ class Connector:
     def _stdio_opener(self, target: Target, expanded: StdioExpanded) -> OpenTransport:
         definition = target.definition
         assert isinstance(definition, StdioDefinition)  # noqa: S101 it expands to what it is
-        require_startable(
+        command = startable_command(
             definition, target.source, self._settings, environment=self._environment, cwd=expanded.cwd
         )
         return StdioOpener(
             server=definition.name,
-            expanded=expanded,
+            expanded=replace(expanded, command=command),
             environment=self._environment,
             reaper=self._reaper,
             mask=self._mask.mask,

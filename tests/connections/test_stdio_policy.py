@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.connections.stdio_policy import require_startable
+from app.connections.stdio_policy import startable_command
 from app.core.definitions import StdioDefinition
 from app.core.problems import StdioRefused
 from app.ports import Source
@@ -41,7 +41,7 @@ def setting_that_refuses(
     definition = StdioDefinition(transport="stdio", name="p", command=command, env=env or {})
     environment = {"PATH": str(path)} if path else {}
     try:
-        require_startable(
+        startable_command(
             definition, source, Settings.model_validate(settings), environment=environment, cwd=cwd
         )
     except StdioRefused as refused:
@@ -104,10 +104,61 @@ def test_a_relative_command_counts_from_its_working_directory(tmp_path: Path, ex
 
 @pytest.mark.spec("security")
 @pytest.mark.parametrize(
-    "name", ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "PYTHONPATH"]
+    "name",
+    [
+        *("PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "PYTHONPATH"),
+        *("HOME", "BASH_ENV", "BASH_FUNC_ls%%", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "GCONV_PATH"),
+        *(
+            "OPENSSL_CONF",
+            "npm_config_script_shell",
+            "GIT_SSH_COMMAND",
+            "XDG_CONFIG_HOME",
+            "DOTNET_STARTUP_HOOKS",
+        ),
+    ],
 )
 def test_variables_that_change_what_runs_are_refused_where_commands_are_listed(name: str) -> None:
     settings: dict[str, object] = {"stdio_commands": (sys.executable,)}
     assert setting_that_refuses(sys.executable, settings, env={name: "x"}) == "PLURNK_STDIO_COMMANDS"
     assert setting_that_refuses(sys.executable, {}, env={name: "x"}) is None
-    assert setting_that_refuses(sys.executable, settings, env={"HOME": "x", "NODE_ENV": "x"}) is None
+    assert (
+        setting_that_refuses(
+            sys.executable, settings, env={"LANG": "x", "NODE_ENV": "x", "GIT_AUTHOR_NAME": "x"}
+        )
+        is None
+    )
+
+
+def started(command: str, *, listed: tuple[str, ...], path: Path, cwd: Path | None = None) -> str:
+    definition = StdioDefinition(transport="stdio", name="p", command=command)
+    return startable_command(
+        definition,
+        "workspace",
+        Settings.model_validate({"stdio_commands": listed}),
+        environment={"PATH": str(path)},
+        cwd=None if cwd is None else str(cwd),
+    )
+
+
+@pytest.mark.spec("security")
+def test_what_starts_is_the_listed_file_by_its_listed_name(tmp_path: Path, executable: Bin) -> None:
+    many = executable("many", directory="box")
+    path = tmp_path / "bin"
+    path.mkdir()
+    for name in ("ls", "sh"):
+        (path / name).symlink_to(many)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "elsewhere").symlink_to(many)
+    # One file behind every name: whoever may start `ls` may not start `sh` by it.
+    for command in ("sh", str(path / "sh"), str(many), str(tmp_path / "lib" / "elsewhere"), "./elsewhere"):
+        chosen = started(command, listed=("ls",), path=path, cwd=tmp_path / "lib")
+        assert chosen == str(path / "ls"), command
+    assert started("sh", listed=("ls", "sh"), path=path) == str(path / "sh")
+    assert started(str(path / ".." / "bin" / "sh"), listed=("ls", "sh"), path=path) == str(path / "sh")
+
+
+@pytest.mark.spec("security")
+def test_without_a_list_what_starts_is_the_definitions_command(tmp_path: Path) -> None:
+    definition = StdioDefinition(transport="stdio", name="p", command="x y")
+    given = startable_command(definition, "workspace", Settings(), environment={}, cwd=None)
+    assert given == "x y"
