@@ -18,6 +18,9 @@ from app.tokens import Tokens
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What needs no token."""
 PREFLIGHT_MAX_AGE_S = b"600"
+_OWN_SITE = frozenset({b"none", b"same-origin"})
+"""Who asks by ``Sec-Fetch-Site``: a person's own hand, or a page of ours. Only browsers send it, and no page can forge
+it. W3C Fetch Metadata."""
 _ENCODED_SEPARATORS = (b"%2f", b"%5c", b"%00")
 
 
@@ -68,13 +71,16 @@ class Gate:
 
         Raises:
             HostRefused: no Host, several, or one that is not served.
-            OriginRefused: an Origin that is not allowed, ``null`` and what is no origin among them.
+            OriginRefused: an Origin that is not allowed, ``null`` and what is no origin among them; or none, from a
+                page of another origin: images, frames and links bring no Origin, and a GET can make a workspace start.
         """
         hosts = header_values(scope, b"host")
         if len(hosts) != 1 or not self._hosts.admits(hosts[0].decode("latin-1")):
             raise HostRefused
         origins = header_values(scope, b"origin")
         if not origins:
+            if any(value not in _OWN_SITE for value in header_values(scope, b"sec-fetch-site")):
+                raise OriginRefused
             return None
         if len(origins) != 1 or not self._origins.admits(origins[0].decode("latin-1")):
             raise OriginRefused

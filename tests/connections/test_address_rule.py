@@ -41,6 +41,12 @@ PRIVATE = [
     "ff02::1",
     "240.0.0.1",
     "255.255.255.255",
+    "192.0.0.9",
+    "192.88.99.1",
+    "3fff::1",
+    "5f00::1",
+    "2001:db8::1",
+    "64:ff9b:1::7f00:1",
 ]
 GUARDED = [
     "169.254.169.254",
@@ -53,7 +59,14 @@ GUARDED = [
     "fd00:ec2::254",
     "100.100.100.200",
     "168.63.129.16",
+    "64:ff9b:1::a9fe:a9fe",
+    "fd00:ec2::23",
+    "fd00:c1::a9fe:a9fe",
+    "fd00:42::42",
+    "fd00:a9fe:a9fe::1",
 ]
+
+LISTED = ["169.254.0.0/16", "fe80::/10", "100.100.100.200", "168.63.129.16", *GUARDED[-4:], "fd00:ec2::254"]
 
 
 @pytest.mark.spec("security")
@@ -78,7 +91,7 @@ def test_link_local_and_metadata_addresses_pass_only_where_an_address_pattern_li
     assert not AddressRule("any").allows("a.example", address)
     assert not AddressRule("public").allows("a.example", address)
     assert not AddressRule(["a.example", "*"]).allows("a.example", address)
-    listed = AddressRule(["169.254.0.0/16", "fe80::/10", "fd00:ec2::254", "100.100.100.200", "168.63.129.16"])
+    listed = AddressRule(LISTED)
     assert listed.allows("a.example", address)
 
 
@@ -130,6 +143,7 @@ def test_literal_addresses_are_judged_before_connecting(
 
 
 LOOPBACK = [
+    "64:ff9b:1::7f00:1",
     "127.0.0.1",
     "127.9.9.9",
     "::1",
@@ -163,7 +177,7 @@ def test_a_url_that_a_server_names_leads_to_nothing_more_private_than_itself(
 @pytest.mark.spec("security")
 @pytest.mark.parametrize("address", GUARDED)
 def test_a_server_that_is_private_itself_may_name_a_guarded_address_that_is_listed(address: str) -> None:
-    listed = AddressRule(["169.254.0.0/16", "fe80::/10", "fd00:ec2::254", "100.100.100.200", "168.63.129.16"])
+    listed = AddressRule(LISTED)
     assert [home for home in Reach if listed.allows_named(address, home)] == [Reach.PRIVATE, Reach.LOOPBACK]
 
 

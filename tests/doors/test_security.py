@@ -193,6 +193,58 @@ async def test_an_encoded_separator_is_no_separator(name: str) -> None:
     assert behind.paths == []
 
 
+BEACON = (
+    b'{"kind": "workspace.mcp.attach", "server": {"name": "s", "transport": "stdio", "command": "/bin/sh"}}'
+)
+PAGE = {
+    "form": ("POST", b"Origin: http://evil.example\r\nContent-Type: application/x-www-form-urlencoded\r\n"),
+    "form as text": ("POST", b"Origin: http://evil.example\r\nContent-Type: text/plain\r\n"),
+    "form of a sandboxed frame": ("POST", b"Origin: null\r\nContent-Type: text/plain\r\n"),
+    "form without origin": ("POST", b"Sec-Fetch-Site: cross-site\r\nContent-Type: text/plain\r\n"),
+    "beacon": ("POST", b"Origin: http://evil.example\r\nContent-Type: application/json\r\n"),
+    "preflight": (
+        "OPTIONS",
+        (
+            b"Origin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n"
+            b"Access-Control-Request-Headers: content-type\r\nAccess-Control-Request-Private-Network: true\r\n"
+        ),
+    ),
+    "image": ("GET", b"Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n"),
+    "page on another port": ("GET", b"Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors\r\n"),
+    "frame": ("GET", b"Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"),
+    "two sites": ("GET", b"Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n"),
+    "event source": ("GET", b"Origin: http://evil.example\r\nAccept: text/event-stream\r\n"),
+    "web socket": (
+        "GET",
+        (
+            b"Origin: http://evil.example\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("method, headers", PAGE.values(), ids=PAGE.keys())
+async def test_no_request_that_a_foreign_page_can_make_gets_past_an_open_daemon(
+    method: str, headers: bytes
+) -> None:
+    head = f"{method} /v1/workspaces/w/servers HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode() + headers
+    body = BEACON if method == "POST" else b""
+    length = f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+    async with gate(Tokens(None)) as (loopback, behind):
+        answer = await loopback.raw(head + length + body)
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"access-control" not in answer.lower()
+    assert behind.paths == []
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin"])
+async def test_a_browser_that_a_person_or_our_own_page_sends_comes_in(site: str) -> None:
+    async with gate(Tokens(None)) as (loopback, behind), loopback.client() as client:
+        answer = await client.get("/metrics", headers={"Sec-Fetch-Site": site})
+    assert (answer.status_code, behind.paths) == (200, ["/metrics"])
+
+
 async def test_a_websocket_is_closed() -> None:
     sent: list[Any] = []
 
