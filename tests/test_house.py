@@ -183,6 +183,18 @@ def test_every_command_of_the_makefile_that_the_readme_names_exists() -> None:
     assert named <= targets
 
 
+@pytest.mark.spec("security")
+def test_every_attack_of_the_documents_is_shown_by_a_test_that_exists() -> None:
+    rows = [line for line in (ROOT / "docs/security.md").read_text().splitlines() if line.startswith("| ")]
+    attacks = [row for row in rows if not row.startswith("| Attack ")]
+    named = [re.findall(r"`([\w/]+)::(\w+)`", row) for row in attacks]
+    assert all(named), "an attack that no test shows"
+    for file, test in (each for shown in named for each in shown):
+        assert re.search(rf"^(async )?def {test}\(", (ROOT / f"tests/{file}.py").read_text(), re.MULTILINE), (
+            test
+        )
+
+
 @pytest.mark.spec("observe")
 async def test_the_metrics_of_the_specification_are_those_of_the_registry() -> None:
     async with doors_house() as doors:
