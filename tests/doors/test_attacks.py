@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.support.agui_events import parse_stream
-from tests.support.doors_house import DoorsHouse, call, doors_house, run_input
+from tests.support.doors_house import TOKEN, DoorsHouse, call, doors_house, run_input
 
 pytestmark = pytest.mark.spec("security")
 
@@ -95,3 +95,33 @@ async def test_no_spelling_of_another_workspaces_name_leads_into_it() -> None:
             )
             assert (status, code) in {(403, "workspace-refused"), (400, "workspace-invalid")}, name
         assert (await doors.get("/v1/workspaces")).json() == {"workspaces": ["w"]}  # the house's own
+
+
+_HEAD = "Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+_SECOND = f"GET /v1/workspaces/smuggled/servers HTTP/1.1\r\n{_HEAD}\r\n"
+_CHUNKED = "Transfer-Encoding: chunked\r\n"
+SMUGGLED = {
+    "a length beside chunks": f"{_HEAD}Content-Length: 5\r\n{_CHUNKED}\r\n0\r\n\r\n",
+    "chunks beside a length": f"{_HEAD}{_CHUNKED}Content-Length: 5\r\n\r\n0\r\n\r\n",
+    "two lengths": f"{_HEAD}Content-Length: 0\r\nContent-Length: 9\r\n\r\n",
+    "a list of lengths": f"{_HEAD}Content-Length: 0, 0\r\n\r\n",
+    "a signed length": f"{_HEAD}Content-Length: +0\r\n\r\n",
+    "another coding": f"{_HEAD}Transfer-Encoding: xchunked\r\n\r\n",
+    "chunks that are not last": f"{_HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "a blank before the colon": f"{_HEAD}Content-Length : 9\r\n\r\n",
+    "a folded line": f"{_HEAD}X: y\r\n Content-Length: 3\r\n\r\n",
+    "a bare line feed": f"{_HEAD}X: y\nContent-Length: 3\r\n\r\n",
+    "a bare carriage return": f"{_HEAD}X: y\rContent-Length: 3\r\n\r\n",
+    "a NUL": f"{_HEAD}X: y\0\r\n\r\n",
+    "an extension with a line feed": f"{_HEAD}{_CHUNKED}\r\n0;a\nb\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("request_rest", SMUGGLED.values(), ids=SMUGGLED.keys())
+async def test_a_request_that_a_proxy_could_read_otherwise_ends_the_connection(request_rest: str) -> None:
+    async with doors_house() as doors:
+        raw = f"POST /v1/workspaces/first/actions HTTP/1.1\r\n{request_rest}{_SECOND}"
+        answered = await doors.loopback.raw(raw.replace("{token}", TOKEN).encode("latin-1"))
+        assert answered.count(b"HTTP/1.1 ") == 1
+        assert answered.startswith(b"HTTP/1.1 400 ")
+        assert (await doors.get("/v1/workspaces")).json() == {"workspaces": ["w"]}

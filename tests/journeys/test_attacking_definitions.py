@@ -129,7 +129,8 @@ async def test_nothing_starts_but_what_is_listed(attacked: Daemon, workspace: st
 FORBIDDEN = """
 http://169.254.169.254/latest http://[fd00:ec2::254]/ http://[fd00:ec2::23]/ http://[::ffff:a9fe:a9fe]/
 http://2852039166/ http://0xa9.0xfe.0xa9.0xfe/ http://0251.0376.0251.0376/ http://169.254.43518/
-http://[64:ff9b::a9fe:a9fe]/ http://[fe80::1]/ http://168.63.129.16/
+http://[64:ff9b::a9fe:a9fe]/ http://[fe80::1]/ http://168.63.129.16/ http://169.254.169.254./
+http://\uff11\uff16\uff19.254.169.254/ http://\u2460\u2465\u2468.254.169.254/ http://169.254.169.254/%2e%2e
 """.split()  # noqa: SIM905 a list of them is four times as long
 MALFORMED = r"""
 http://a@169.254.169.254/ http://169.254.169.254#@example.com/ http:\\169.254.169.254/ file:///etc/passwd
