@@ -82,6 +82,18 @@ def test_a_token_file_that_cannot_be_read_is_a_usage_fault(tmp_path: Path) -> No
         find(TargetOptions(home=tmp_path, token_file=tmp_path / "absent"), {})
 
 
+@pytest.mark.spec("cli")
+def test_bytes_that_are_no_text_are_no_token(tmp_path: Path) -> None:
+    announce(tmp_path)
+    (tmp_path / "token").write_bytes(b"\xff\xfe")
+    assert find(TargetOptions(home=tmp_path), {}).token is None
+    with pytest.raises(UsageFault):
+        find(TargetOptions(home=tmp_path, token_file=tmp_path / "token"), {})
+    (tmp_path / "daemon.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(DaemonUnreachable):
+        find(TargetOptions(home=tmp_path), {})
+
+
 @pytest.mark.parametrize("token", ["two words", "new\nline", "gänsefüße"])
 def test_a_token_that_no_header_carries_is_a_usage_fault_that_does_not_repeat_it(
     tmp_path: Path, token: str

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import IntegrityError
 
 from app.core.audit import AuditRow
+from app.core.problems import StoreUnavailable
 from app.store.audit import KEPT, append, rows
 from app.store.migrate import bring_to_head
 
@@ -85,3 +86,19 @@ def test_forgetting_looks_rows_up_by_their_time(connection: Connection) -> None:
     assert [
         "USING COVERING INDEX audit_at" in str(step) or "USING INDEX audit_at" in str(step) for step in plan
     ] == [True]
+
+
+@pytest.mark.spec("observe")
+@pytest.mark.parametrize(
+    "at, kind", [("2026-99-99T99:99:99.999999Z", "k"), ("2026-11-30T12:00:00.000000Z", b"\xff")]
+)
+def test_a_row_that_is_not_ours_is_told_and_not_left_out(
+    connection: Connection, at: str, kind: str | bytes
+) -> None:
+    append(connection, row(NOW))
+    connection.exec_driver_sql(
+        "INSERT INTO audit (at, actor, workspace, kind, outcome) VALUES (?, 'operator', 'w', ?, 'ok')",
+        (at, kind),
+    )
+    with pytest.raises(StoreUnavailable):
+        rows(connection, limit=9, workspace=None)
