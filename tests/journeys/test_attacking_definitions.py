@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import Daemon, run_input
-from tests.support.peers.programs import SCRIPTED, http_definition, scripted_definition
+from tests.support.peers.programs import SCRIPTED, http_definition, scripted_definition, stdio_definition
 from tests.support.scripted_http import Reply, ScriptedHttp, scripted_http
 from tests.support.secrets_scan import leaks_in
 
@@ -122,8 +122,8 @@ async def test_nothing_starts_but_what_is_listed(attacked: Daemon, workspace: st
         answer = await attacked.post(workspace, "workspace.mcp.attach", server=definition)
         assert (answer.status_code, answer.json()["code"]) == (403, "stdio-refused"), members
     assert not marker.exists()
-    # Another way to a listed file starts the listed file: only that one finds what its environment has installed.
-    await attacked.attach(workspace, {**scripted_definition("s"), "command": good})
+    # Another way to a listed file starts the listed file: that one alone finds what is installed beside it.
+    await attacked.attach(workspace, {**stdio_definition("s"), "command": good})
 
 
 FORBIDDEN = """
