@@ -184,6 +184,21 @@ def test_every_command_of_the_makefile_that_the_readme_names_exists() -> None:
 
 
 @pytest.mark.spec("security")
+def test_no_validator_is_made_that_may_fetch() -> None:
+    calls = [
+        node
+        for path in APP_FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("jsonschema_rs.")
+    ]
+    makers = [each for each in calls if ast.unparse(each.func) != "jsonschema_rs.FancyRegexOptions"]
+    assert makers
+    for each in makers:
+        assert ast.unparse(each.func) == "jsonschema_rs.validator_for"
+        assert "offline=True" in ast.unparse(each)
+
+
+@pytest.mark.spec("security")
 def test_every_attack_of_the_documents_is_shown_by_a_test_that_exists() -> None:
     rows = [line for line in (ROOT / "docs/security.md").read_text().splitlines() if line.startswith("| ")]
     attacks = [row for row in rows if not row.startswith("| Attack ")]

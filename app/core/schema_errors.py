@@ -151,7 +151,10 @@ class _Explanation:
             alone[companion] = schema[companion]
         elif isinstance(schema[keyword], bool) and keyword.startswith("exclusive"):
             return True
-        return jsonschema_rs.is_valid(alone, value, validate_formats=False, pattern_options=self._patterns)
+        validator = jsonschema_rs.validator_for(
+            alone, validate_formats=False, offline=True, pattern_options=self._patterns
+        )
+        return validator.is_valid(value)
 
     def _members(self, path: Path, schema: JsonObject, value: Json, at: Path) -> None:
         if not isinstance(value, dict):

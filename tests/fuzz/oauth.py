@@ -62,6 +62,7 @@ class _Said(Fetcher):
     """A fetcher to which everything was said already."""
 
     def __init__(self, data: bytes, status: int = 200) -> None:
+        _TERMS.mask = Mask()  # what one input leaves behind is not to be paid for by the next
         super().__init__(_TERMS, "s", URL_OF_SERVER)
         self._said = Fetched(status, _document(data))
 
