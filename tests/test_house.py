@@ -191,11 +191,13 @@ def test_no_validator_is_made_that_may_fetch() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("jsonschema_rs.")
     ]
-    makers = [each for each in calls if ast.unparse(each.func) != "jsonschema_rs.FancyRegexOptions"]
-    assert makers
-    for each in makers:
-        assert ast.unparse(each.func) == "jsonschema_rs.validator_for"
-        assert "offline=True" in ast.unparse(each)
+    guards = {
+        "jsonschema_rs.FancyRegexOptions": "",
+        "jsonschema_rs.Registry": "retriever=_never_retrieved",
+        "jsonschema_rs.validator_for": "offline=True",
+    }
+    assert {ast.unparse(each.func) for each in calls} == guards.keys()
+    assert all(guards[ast.unparse(each.func)] in ast.unparse(each) for each in calls)
 
 
 @pytest.mark.spec("security")
