@@ -38,7 +38,12 @@ class AuthorizationAttempt(Protocol):
 
     @property
     def expires_at(self) -> datetime:
-        """When the callback comes too late, in UTC."""
+        """When the callback comes too late, in UTC, for people: a wall clock may be set meanwhile."""
+        ...
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the callback has still time, whatever the wall clock says; 0 once it is too late."""
         ...
 
     @property

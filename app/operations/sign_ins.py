@@ -6,7 +6,6 @@ no change waits for a sign-in at the same server. Answering one question can ser
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from app.core.events import Interrupt
@@ -85,8 +84,7 @@ class SignIns:
     def due(self, operation: OpenOperation) -> float:
         """Return when the callback comes too late, in the loop's time."""
         assert operation.sign_in is not None  # noqa: S101 only a sign-in that was begun is asked for
-        left = operation.sign_in.attempt.expires_at - datetime.now(UTC)
-        return asyncio.get_running_loop().time() + left.total_seconds()
+        return asyncio.get_running_loop().time() + operation.sign_in.attempt.seconds_left
 
     def _is_taken(self, server: str) -> bool:
         return server in self._pending and isinstance(self._pending.find(server), ParkedChange)

@@ -6,7 +6,7 @@ attempt's; what then goes on is a change's or an operation's. Everything here is
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.core.json_value import JsonObject
@@ -133,8 +133,8 @@ class Pending:
         with self._state.one_change():
             self._remove(name)
             self._places.count += 1
-            seconds = (parked.attempt.expires_at - datetime.now(UTC)).total_seconds()
-            timer = asyncio.get_running_loop().call_later(seconds, self.settle, parked)
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(parked.attempt.seconds_left, self._expire, parked)
             self._waiting[name] = (parked, timer)
             shown: JsonObject = {"name": name, "action": parked.action}
             shown["expiresAt"] = rfc3339(parked.attempt.expires_at)
@@ -142,21 +142,29 @@ class Pending:
 
     def settle(self, parked: Parked) -> None:
         """Have it wait no longer, where it is still the one that waits; remember it where it is over."""
-        waiting = self._waiting.get(parked.name)
-        if waiting is not None and waiting[0] is parked:
+        if self._waits(parked):
             self._remove(parked.name)
             if parked.attempt.is_over:
-                is_late = datetime.now(UTC) >= parked.attempt.expires_at
-                self._remember(parked.name, TOO_LATE if is_late else USED_UP)
+                self._remember(parked.name, USED_UP if parked.attempt.seconds_left else TOO_LATE)
+
+    def _expire(self, parked: Parked) -> None:
+        """Have it wait no longer, since it is too late, and remember that."""
+        if self._waits(parked):
+            self._remove(parked.name)
+            self._remember(parked.name, TOO_LATE)
+
+    def _waits(self, parked: Parked) -> bool:
+        """Return whether it is still the one that waits."""
+        waiting = self._waiting.get(parked.name)
+        return waiting is not None and waiting[0] is parked
 
     def overtake(self, name: str) -> None:
         """Have nothing wait for a server that was changed otherwise; its callback learns of that."""
         if name in self._waiting:
             attempt = self._waiting[name][0].attempt
             self._remove(name)
-            seconds = (attempt.expires_at - datetime.now(UTC)).total_seconds()
             loop = asyncio.get_running_loop()
-            self._overtaken[name] = loop.call_later(seconds, self._overtaken.pop, name, None)
+            self._overtaken[name] = loop.call_later(attempt.seconds_left, self._overtaken.pop, name, None)
 
     def drop(self, name: str) -> bool:
         """Have nothing wait for this server; return whether something did."""

@@ -1,5 +1,6 @@
 """Sign-ins at the AuthorizationAttempt port, whose exchange ends when the test says so. No protocol is in them."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -41,6 +42,7 @@ class GatedAttempt:
         self.url = f"https://as.example/authorize?state={name}"
         self.callback = f"{REDIRECT}?code=c&state={name}"
         self.expires_at = datetime.now(UTC) + timedelta(seconds=expires_in_s)
+        self._ends_at = time.monotonic() + expires_in_s
         self._is_used = False
         self.authorization = Granted()
         self.failure: Problem | None = None
@@ -52,7 +54,12 @@ class GatedAttempt:
     @property
     def is_over(self) -> bool:
         """Whether its callback was used or comes too late."""
-        return self._is_used or datetime.now(UTC) >= self.expires_at
+        return self._is_used or self.seconds_left == 0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the callback has still time."""
+        return max(0.0, self._ends_at - time.monotonic())
 
     async def complete(self, callback_url: str) -> None:
         """Exchange the code of the right callback, once."""

@@ -150,6 +150,24 @@ async def test_what_is_over_is_forgotten_after_a_while(monkeypatch: pytest.Monke
     await eventually(lambda: isinstance(refusal_of(room, "p"), OAuthNotPending))
 
 
+@pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)])
+async def test_a_wall_clock_that_is_set_neither_ends_nor_prolongs_what_waits(jump: timedelta) -> None:
+    room, late, early = Room(), GatedAttempt(expires_in_s=0.02), GatedAttempt()
+    for attempt in (late, early):
+        attempt.expires_at += jump
+    room.places.limit = 3
+    for name, attempt in {"late": late, "early": early, "overtaken": early}.items():
+        room.pending.park(question(name, attempt))
+    room.pending.overtake("overtaken")
+    with anyio.fail_after(5):
+        while "late" in room.pending:
+            await anyio.sleep(0.005)
+    assert "early" in room.pending
+    with pytest.raises(OAuthTargetConflict):
+        room.pending.find("overtaken")
+    room.pending.clear()
+
+
 async def test_a_server_that_was_changed_meanwhile_conflicts_once() -> None:
     room = Room()
     room.pending.overtake("p")

@@ -54,7 +54,7 @@ class Attempt:
         self._ends_at = clock() + LIFETIME.total_seconds()
         self._is_used = False
         self.expires_at = datetime.now(UTC) + LIFETIME
-        """When the callback comes too late, in UTC."""
+        """When the callback comes too late, in UTC, for people."""
         self.url = prepare_grant_uri(
             server.authorization_endpoint,
             client.client_id,
@@ -72,6 +72,11 @@ class Attempt:
     def is_over(self) -> bool:
         """Whether no callback can complete it any more: its ``state`` was used, or it has expired."""
         return self._is_used or self._clock() >= self._ends_at
+
+    @property
+    def seconds_left(self) -> float:
+        """See ``ports.AuthorizationAttempt``."""
+        return max(0.0, self._ends_at - self._clock())
 
     async def complete(self, callback_url: str) -> None:
         """Have a token on return; see ``ports.AuthorizationAttempt.complete``.

@@ -181,7 +181,12 @@ async def test_after_ten_minutes_it_is_too_late() -> None:
     async with house() as home:
         attempt = await home.begin()
         callback = await callback_of(attempt.url)
-        home.now = LIFETIME.total_seconds()
+        assert attempt.seconds_left == 600
+        attempt.expires_at -= LIFETIME  # a wall clock that was set meanwhile
+        home.now = LIFETIME.total_seconds() - 1
+        assert (attempt.seconds_left, attempt.is_over) == (1, False)
+        home.now = LIFETIME.total_seconds() + 1
+        assert attempt.seconds_left == 0
         assert LIFETIME.total_seconds() == 600
         assert attempt.is_over
         assert (await home.refused(attempt, callback)).is_over
