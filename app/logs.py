@@ -1,15 +1,18 @@
 """Structured logs: one line an event, every secret masked, ours and the libraries' alike. SPEC §observe."""
 
 import asyncio
+import io
 import logging
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import orjson
 import structlog
 from structlog.typing import EventDict, Processor
+from typing_extensions import override
 
 from app.settings import Settings
 
@@ -35,7 +38,7 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
     structlog.configure(
         processors=[*shared, *last, masked],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Output(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -47,6 +50,24 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
     )
     handler.addFilter(_is_no_cancellation)
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+class _Output(io.TextIOBase):
+    """Writes what can be written: a full disk, or a reader that left, costs the line, never what it tells of."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @override
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            return self._stream.write(text)
+        return 0
+
+    @override
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import logging
+import os
 import re
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -82,6 +84,18 @@ def test_a_line_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str
     structlog.get_logger("plurnk.test").info("action")
     logging.getLogger("library").info("chatter")
     assert capsys.readouterr().err == ""
+
+
+def test_a_line_that_cannot_be_written_costs_nothing_but_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every write to this device says that the disk is full.
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        logs.configure(Settings.from_environment({}), Mask([]).mask)
+        for number in range(1000):
+            structlog.get_logger("plurnk.test").info("action", number=number)
+            logging.getLogger("library").warning("it is %s", "full")
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())  # lets it be closed
 
 
 @pytest.mark.spec("shutdown")
