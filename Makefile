@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env demo test lint types imports unit serve fuzz test-slow test-peers compatibility conformance bench bench-full lock clean
+.PHONY: env demo test lint types imports unit serve fuzz test-slow test-peers compatibility conformance bench bench-full soak lock clean
 
 env: $(READY)
 
@@ -63,6 +63,10 @@ bench: env
 
 bench-full: env
 	$(BIN)/python -m benchmarks --full
+
+# Three minutes of everything at once; SOAK_MINUTES=120 for two hours, SOAK_SEED= to have the same chance again.
+soak: env
+	$(BIN)/python -m tests.soak
 
 lock: env
 	$(BIN)/python -m pip install --quiet uv

@@ -1,0 +1,40 @@
+"""``python -m tests.soak``: soak a daemon for minutes or hours, and print the figures. SPEC §limits, §lifecycle.
+
+``SOAK_MINUTES`` says how long (3), ``SOAK_SEED`` what chance begins from, and ``SOAK_WORKSPACES`` how many there are.
+"""
+
+import logging
+import os
+import secrets
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+
+from tests.soak.report import faults, figures_of
+from tests.soak.soaking import Effort, soak
+
+
+def main() -> int:
+    """Return the exit status: 1 where something was said, left or written that must not be."""
+    effort = Effort(
+        seconds=60 * float(os.environ.get("SOAK_MINUTES") or 3),
+        workspaces=int(os.environ.get("SOAK_WORKSPACES") or 300),
+        seed=int(os.environ.get("SOAK_SEED") or secrets.randbelow(10**6)),
+    )
+    print(f"seed {effort.seed}", flush=True)
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory(prefix="plurnk-soak-") as directory:
+        try:
+            figures = anyio.run(soak, Path(directory), effort)
+        except BaseExceptionGroup as group:
+            for fault in faults(group):
+                print(f"{type(fault).__name__}: {fault}")
+            return 1
+    print(figures_of(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What a soak came to, for people. SPEC §limits."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tests.soak.remains import Remains
+from tests.soak.soaking import Figures
+
+ROWS: Final = ("tasks", "threads", "descriptors", "children")
+
+
+def figures_of(figures: Figures) -> str:
+    """Return the figures as the table that ``docs/soak.md`` shows."""
+    effort, counts = figures.effort, figures.counts
+    signals = {name: counts[f"daemon {name}"] for name in ("SIGTERM", "SIGKILL")}
+    lines = [
+        f"seed {effort.seed}, {effort.seconds / 60:.1f} min, {effort.workspaces} workspaces, {effort.clients} clients",
+        "",
+        "| what | how often |",
+        "|---|---|",
+        f"| lives of the daemon | {figures.lives} (SIGTERM {signals['SIGTERM']}, SIGKILL {signals['SIGKILL']}) |",
+        f"| servers killed / back | {counts['server killed']} / {counts['server back']} |",
+        f"| calls, of them carried out | {counts['calls']}, {figures.carried_out} |",
+        f"| answers of people | {counts['answers']} |",
+        f"| clients that vanished in a stream | {counts['left']} |",
+        *(
+            f"| {name} | {count} |"
+            for name, count in sorted(counts.items())
+            if name.startswith(("change ", "call "))
+        ),
+        "",
+        "| held by nobody | before | after |",
+        "|---|---|---|",
+        *(f"| {row} | {_held(figures.before, row)} | {_held(figures.after, row)} |" for row in ROWS),
+        "",
+        f"memory of the long life: {figures.resident[0][1]:.0f} MiB, then {figures.growth:+.1f} MiB a minute"
+        if figures.resident
+        else "",
+    ]
+    return "\n".join(lines)
+
+
+def _held(remains: Remains, row: str) -> int:
+    held = getattr(remains, row)
+    return len(held) if isinstance(held, tuple) else held
+
+
+def faults(group: BaseExceptionGroup) -> Iterator[BaseException]:
+    """Give what stands at the leaves of a group."""
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from faults(each)
+        else:
+            yield each
