@@ -3,16 +3,19 @@
 It keeps no cookies, reads no proxy from the environment, follows no redirect and has no timeout of its own.
 """
 
+import asyncio
 import socket
 import ssl
 from typing import Final
 
-import aiohttp
+from aiohttp.client_reqrep import ClientRequest
 from aiohttp.resolver import ThreadedResolver
+from multidict import CIMultiDict
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError, AddressRule, JudgedResolver
 from app.connections.http_connector import BoundedConnector
+from app.connections.http_exchange import Place
 from app.settings import Settings
 
 KEEPALIVE_S: Final = 4.0
@@ -30,7 +33,7 @@ Nothing else would tell that the peer of a listen stream, which may be silent fo
 
 
 class HttpPool:
-    """Owns the client session; made once a daemon, closed with it."""
+    """Owns the connector; made once a daemon, closed with it."""
 
     def __init__(self, settings: Settings) -> None:
         """Read the roots; nothing is opened before the first request.
@@ -41,7 +44,7 @@ class HttpPool:
         self._rule = AddressRule(settings.http_hosts)
         self._proxy = settings.http_proxy
         self._tls = tls_context(settings.ca_file)
-        self._session: aiohttp.ClientSession | None = None
+        self._connector: BoundedConnector | None = None
         self._is_closed = False
 
     @property
@@ -49,30 +52,27 @@ class HttpPool:
         """Whether a proxy stands between us and every server."""
         return self._proxy is not None
 
-    def session(self) -> aiohttp.ClientSession:
-        """Return the session, opened on the first call in the running loop.
+    def place(self, url: URL, headers: CIMultiDict[str]) -> Place:
+        """Return the place of this URL, whose every request has these headers; opens nothing.
 
         Raises:
             RuntimeError: the pool is closed.
         """
         if self._is_closed:
             raise RuntimeError("the HTTP pool is closed")
-        if self._session is None:
+        loop = asyncio.get_running_loop()
+        if self._connector is None:
             resolver = ThreadedResolver()
-            self._session = aiohttp.ClientSession(
-                connector=BoundedConnector(
-                    # A proxy is the operator's own address; what it may reach was judged by require_allowed.
-                    resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
-                    socket_factory=probed_socket,
-                    limit=0,
-                    ssl=self._tls,
-                    keepalive_timeout=KEEPALIVE_S,
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
-                proxy=self._proxy,
+            self._connector = BoundedConnector(
+                # A proxy is the operator's own address; what it may reach was judged by require_allowed.
+                resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
+                socket_factory=probed_socket,
+                limit=0,
+                ssl=self._tls,
+                keepalive_timeout=KEEPALIVE_S,
             )
-        return self._session
+        proxy = URL(self._proxy) if self._proxy else None
+        return Place(ClientRequest("POST", url, headers=headers, loop=loop, proxy=proxy), self._connector)
 
     async def require_allowed(self, url: URL) -> None:
         """Return where the URL's host may be connected to, as far as that shows before connecting.
@@ -95,9 +95,9 @@ class HttpPool:
     async def close(self) -> None:
         """Close every pooled connection for good; idempotent."""
         self._is_closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        connector, self._connector = self._connector, None
+        if connector is not None:
+            await connector.close()
 
 
 def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:

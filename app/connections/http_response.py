@@ -11,10 +11,12 @@ from typing import Final
 
 import aiohttp
 import anyio
+from aiohttp.http import HttpProcessingError
 from anyio.lowlevel import checkpoint
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError
+from app.connections.http_exchange import Post
 from app.connections.transport import AddressNotSent
 from app.core.answers import AnswerLost, AnswerTooLarge, RequestNotSent
 
@@ -25,7 +27,7 @@ _BEARER: Final = re.compile(r"(?:^|,)\s*bearer(?:[\s,]|$)", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def redirect_target(response: aiohttp.ClientResponse, url: URL) -> URL | None:
+def redirect_target(response: Post, url: URL) -> URL | None:
     """Return where a 307 or 308 leads within the same origin; None for everything else."""
     location = response.headers.get("Location")
     if response.status not in {307, 308} or not location:
@@ -38,12 +40,12 @@ def redirect_target(response: aiohttp.ClientResponse, url: URL) -> URL | None:
     return target.with_fragment(None) if is_same_origin else None
 
 
-def media_type(response: aiohttp.ClientResponse) -> str:
+def media_type(response: Post) -> str:
     """Return the media type in lower case without parameters; empty where there is none."""
     return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
-def bearer_challenge(response: aiohttp.ClientResponse) -> str | None:
+def bearer_challenge(response: Post) -> str | None:
     """Return the ``WWW-Authenticate`` value that has a Bearer challenge. RFC 9110 §11.6.1."""
     for value in response.headers.getall("WWW-Authenticate", ()):
         if _BEARER.search(_QUOTED.sub('""', value)):
@@ -51,7 +53,7 @@ def bearer_challenge(response: aiohttp.ClientResponse) -> str | None:
     return None
 
 
-async def read_chunk(response: aiohttp.ClientResponse) -> bytes:
+async def read_chunk(response: Post) -> bytes:
     """Return the next decoded bytes, or none at the end; others have their turn first.
 
     A few bytes may decode to so many that there is always a next piece, and nobody would ever wait.
@@ -63,14 +65,14 @@ async def read_chunk(response: aiohttp.ClientResponse) -> bytes:
     return await _next_chunk(response)
 
 
-async def _next_chunk(response: aiohttp.ClientResponse) -> bytes:
+async def _next_chunk(response: Post) -> bytes:
     try:
         return await response.content.readany()
     except (aiohttp.ClientError, OSError, RuntimeError) as error:
         raise AnswerLost(loss(error)) from None
 
 
-async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+async def read_body(response: Post, limit: int) -> bytes:
     """Return the whole decoded body.
 
     Raises:
@@ -90,7 +92,7 @@ async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def await_end(response: aiohttp.ClientResponse) -> None:
+async def await_end(response: Post) -> None:
     """Return when the stream has ended or had its time to end; what still comes is dropped."""
     if response.content.is_eof():
         return
@@ -102,7 +104,7 @@ async def await_end(response: aiohttp.ClientResponse) -> None:
 def loss(error: Exception) -> str:
     """Return, in our words, how a request that was sent lost its answer."""
     match error:
-        case aiohttp.ClientResponseError():
+        case HttpProcessingError():
             return "the answer is not HTTP"
         case aiohttp.ClientPayloadError():
             return "the answer was cut or is not encoded as it says"

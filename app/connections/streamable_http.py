@@ -17,14 +17,16 @@ from typing import Final, TypeAlias
 
 import aiohttp
 import anyio
+from aiohttp.http import HttpProcessingError
 from anyio import CancelScope
 from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
 from app.connections import wire
+from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
-from app.connections.http_request import RequestBody, request_headers, user_agent
+from app.connections.http_request import request_headers, user_agent
 from app.connections.http_response import (
     await_end,
     bearer_challenge,
@@ -118,6 +120,7 @@ class StreamableHttpTransport:
                 "MCP-Protocol-Version": wire.REVISION,
             }
         )
+        self._place: Place | None = None
         self._ids = count(1)
         self._in_flight: set[CancelScope] = set()
         self._is_closed = False
@@ -246,27 +249,40 @@ class StreamableHttpTransport:
             progress_token=request_id if is_progress_wanted else None,
             trace=self._trace() if self._trace else None,
         )
-        headers = self._headers.copy()
-        headers.update(request_headers(method, params, input_schema))
+        headers = CIMultiDict(request_headers(method, params, input_schema))
         return _Exchange(request_id, data, headers, gate)
 
     async def _exchange(self, exchange: _Exchange) -> Answer:
         """Send the request, following same-origin redirects that keep it whole, and return its answer."""
         url = self._url
         for hop in range(REDIRECTS_MAX + 1):
-            response, body = await self._post(url, exchange)
+            post = await self._post(self._place_of(url), exchange)
             try:
-                target = redirect_target(response, url)
+                target = redirect_target(post, url)
                 if target is None or hop == REDIRECTS_MAX:
-                    return await self._answer(response, exchange)
+                    return await self._answer(post, exchange)
                 url = target
             finally:
-                if response.connection is not None:
-                    body.drop_unwritten()
-                response.close()
+                post.close()
         raise AssertionError("the last hop returns")
 
-    async def _post(self, url: URL, exchange: _Exchange) -> tuple[aiohttp.ClientResponse, RequestBody]:
+    def _place_of(self, url: URL) -> Place:
+        """Return where requests to the URL go; the definition's own is remembered.
+
+        Raises:
+            RequestNotSent: the pool is closed.
+        """
+        if self._place is not None and url == self._url:
+            return self._place
+        try:
+            place = self._pool.place(url, self._headers)
+        except (RuntimeError, aiohttp.ClientError) as error:
+            raise not_sent(error) from None
+        if url == self._url:
+            self._place = place
+        return place
+
+    async def _post(self, place: Place, exchange: _Exchange) -> Post:
         """Return the head of the answer.
 
         Raises:
@@ -274,29 +290,27 @@ class StreamableHttpTransport:
             AnswerLost: the request may have been read.
         """
         for _ in range(FRESH_CONNECTIONS_MAX):
-            body = RequestBody(exchange.data)
+            post = Post()
             try:
-                session = self._pool.session()
-                response = await session.post(url, data=body, headers=exchange.headers, allow_redirects=False)
-            except (aiohttp.ClientError, OSError, RuntimeError) as error:
-                exchange.is_begun |= body.is_begun
+                await post.send(place, exchange.headers, exchange.data)
+            except (aiohttp.ClientError, HttpProcessingError, OSError, RuntimeError) as error:
+                post.close()
+                exchange.is_begun |= post.is_begun
                 if exchange.is_begun:
                     raise AnswerLost(loss(error)) from None
-                if not isinstance(
-                    error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError
-                ) or isinstance(error, aiohttp.ClientConnectorError):
+                if not isinstance(error, aiohttp.ClientConnectionResetError):
                     raise not_sent(error) from None
             except BaseException:
-                exchange.is_begun |= body.is_begun
-                body.drop_unwritten()
+                exchange.is_begun |= post.is_begun
+                post.close()
                 raise
             else:
                 exchange.is_begun = True
-                exchange.peer = None if self._pool.is_proxied else body.peer
-                return response, body
+                exchange.peer = None if self._pool.is_proxied else post.peer
+                return post
         raise RequestNotSent("the server closes every connection at once")
 
-    async def _answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
+    async def _answer(self, response: Post, exchange: _Exchange) -> Answer:
         """Return what the response says about the request."""
         challenge = bearer_challenge(response)
         if response.status == 401 or (response.status == 403 and challenge):
@@ -311,7 +325,7 @@ class StreamableHttpTransport:
         message = wire.decode(await read_body(response, self._message_max))
         return self._settling(message, exchange) or _raise_malformed(message)
 
-    async def _refusal(self, response: aiohttp.ClientResponse, kind: str) -> Answer:
+    async def _refusal(self, response: Post, kind: str) -> Answer:
         """Return the JSON-RPC error in the body of a refusing answer, whatever its id, else the status."""
         if kind in {"application/json", "text/plain", ""}:
             with anyio.move_on_after(REFUSAL_BODY_S), suppress(AnswerLost, AnswerTooLarge):
@@ -320,7 +334,7 @@ class StreamableHttpTransport:
                     return replace(message.answer, http_status=response.status)
         return HttpRefusal(response.status)
 
-    async def _stream_answer(self, response: aiohttp.ClientResponse, exchange: _Exchange) -> Answer:
+    async def _stream_answer(self, response: Post, exchange: _Exchange) -> Answer:
         """Return the response on the stream, passing progress on; what else comes is counted."""
         stream = EventStream(limit=self._message_max)
         while chunk := await read_chunk(response):

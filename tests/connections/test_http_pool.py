@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from multidict import CIMultiDict
 from yarl import URL
 
 from app.connections.address_rule import AddressNotAllowedError
@@ -17,10 +18,9 @@ from app.core.answers import RequestNotSent, Result
 from app.core.json_value import JsonObject
 from app.settings import Settings
 from tests.support.certificates import server_tls
-from tests.support.scripted_http import HANG, scripted_http, stream
+from tests.support.scripted_http import scripted_http
 
 CALL: tuple[str, JsonObject] = ("tools/call", {"name": "echo"})
-LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
 
 
 @asynccontextmanager
@@ -149,12 +149,9 @@ async def test_a_peer_that_vanished_is_noticed_on_a_stream_that_is_silent() -> N
         for name, value in KEEPALIVE_PROBES.items():
             if hasattr(socket, name):
                 assert opened.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value
-    async with (
-        scripted_http({"tools/list": stream(HANG)}) as peer,
-        pool_with() as pool,
-        pool.session().post(peer.url, data=LIST) as response,
-    ):
-        assert response.connection is not None
-        assert response.connection.transport is not None
-        used: socket.socket = response.connection.transport.get_extra_info("socket")
+    async with scripted_http() as peer, pool_with() as pool:
+        connection = await pool.place(URL(peer.url), CIMultiDict()).connect()
+        assert connection.transport is not None
+        used: socket.socket = connection.transport.get_extra_info("socket")
         assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        connection.close()

@@ -11,7 +11,6 @@ from app.connections.http_pool import HttpPool
 from app.connections.streamable_http import StreamableHttpTransport
 from app.core.answers import (
     Answer,
-    AnswerLost,
     HttpRefusal,
     RequestNotSent,
     Result,
@@ -141,32 +140,6 @@ async def test_a_connection_that_is_refused_or_a_name_without_address_was_not_se
     await pool.close()
     with pytest.raises(RequestNotSent):
         await transport.request("tools/call", {"name": "echo"})
-
-
-@pytest.mark.spec("connection")
-async def test_a_pooled_connection_that_the_server_closed_is_never_used_for_a_request() -> None:
-    async with scripted_http() as peer, transport_to(peer) as transport:
-        for _ in range(20):
-            assert value(await transport.request("tools/call", {"name": "echo"})) == OK
-            peer.drop_connections()
-        assert len(peer.of("tools/call")) == 20
-
-
-@pytest.mark.spec("calls")
-async def test_a_server_that_closes_behind_each_answer_gets_every_request_at_most_once() -> None:
-    async with scripted_http() as peer, transport_to(peer) as transport:
-        peer.idle_close = True
-        settled = 0
-        for number in range(50):
-            try:
-                await transport.request("tools/call", {"name": "echo", "arguments": {"n": number}})
-                settled += 1
-            except AnswerLost:
-                pass
-        calls = [seen.params["arguments"]["n"] for seen in peer.of("tools/call")]
-    assert len(calls) == len(set(calls))
-    assert settled <= len(calls)
-    assert settled > 0
 
 
 class Noting:
