@@ -14,14 +14,18 @@ import structlog
 from structlog.typing import EventDict, Processor
 from typing_extensions import override
 
+from app.log_lines import LogLines, LogLinesHandler
 from app.settings import Settings
 
 _BARE = re.compile(r"[\w./:@+-]+")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-def configure(settings: Settings, mask: Callable[[str], str]) -> None:
-    """Send structlog's and the standard library's records to stderr, in the format the operator chose."""
+def configure(settings: Settings, mask: Callable[[str], str]) -> LogLines:
+    """Send structlog's and the standard library's records to stderr, in the format the operator chose.
+
+    Returns where they go, to be flushed by whoever ends the process.
+    """
     level = LEVELS[settings.log_level]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -32,24 +36,23 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> None:
         [structlog.processors.format_exc_info, _render_json] if settings.log_format == "json" else _console()
     )
 
-    def masked(_logger: Any, _method: str, line: Any) -> str:
-        return mask(line)
-
+    lines = LogLines(cast("TextIO", _Output(sys.stderr)), mask)
     structlog.configure(
-        processors=[*shared, *last, masked],
+        processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Output(sys.stderr))),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LogLinesHandler(lines)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, masked],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
     handler.addFilter(_is_no_cancellation)
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+    return lines
 
 
 class _Output(io.TextIOBase):

@@ -19,6 +19,7 @@ from app.configuration import Configuration
 from app.core.masking import Mask
 from app.doors.http_protocol import HttpProtocol
 from app.home import Home, HomeRefused
+from app.log_lines import LogLines
 from app.main import Daemon, running_daemon
 from app.observe.export_settings import TracesRefused
 from app.settings import Settings
@@ -42,9 +43,16 @@ class StartRefused(Exception):
 class Server(uvicorn.Server):
     """uvicorn, ended by us: the runs end first, so that no client is cut."""
 
-    def __init__(self, config: uvicorn.Config, *, on_signal: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        on_signal: Callable[[], object],
+        before_abrupt_end: Callable[[], object],
+    ) -> None:
         super().__init__(config)
         self._on_signal = on_signal
+        self._before_abrupt_end = before_abrupt_end
         self._signals = 0
 
     @override
@@ -55,7 +63,10 @@ class Server(uvicorn.Server):
         """
         self._signals += 1
         if self._signals > 1:
-            os._exit(ABRUPT + sig)
+            try:
+                self._before_abrupt_end()
+            finally:
+                os._exit(ABRUPT + sig)
         self._on_signal()
 
 
@@ -66,22 +77,28 @@ async def serve(configuration: Configuration) -> None:
         StartRefused: nothing was opened.
     """
     mask = Mask()
-    logs.configure(configuration.settings, mask.mask)
+    lines = logs.configure(configuration.settings, mask.mask)
     try:
         with Home.open(configuration.settings.home, configuration.environment.values) as home:
             listening = bound(configuration.settings)
             with listening:
                 async with running_daemon(configuration, home, mask) as daemon:
                     _spare_the_collector()
-                    await _serve_on(listening, daemon, home)
+                    await _serve_on(listening, daemon, home, lines)
     except (HomeRefused, StoreRefused, TokenRefused, TracesRefused) as refused:
         raise StartRefused(str(refused)) from refused
+    finally:
+        lines.flush()
 
 
-async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home) -> None:
+async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home, lines: LogLines) -> None:
     settings, asked = daemon.host.settings, anyio.Event()
     loop = asyncio.get_running_loop()
-    server = Server(_uvicorn_config(daemon), on_signal=lambda: loop.call_soon_threadsafe(asked.set))
+    server = Server(
+        _uvicorn_config(daemon),
+        on_signal=lambda: loop.call_soon_threadsafe(asked.set),
+        before_abrupt_end=lines.flush,
+    )
     address = _address(listening, settings)
     async with anyio.create_task_group() as group:
         group.start_soon(server.serve, [listening])

@@ -1,0 +1,83 @@
+"""Where log lines go: gathered for a moment, then masked and written together, in their order. SPEC §observe.
+
+Masking and writing cost as much for one line as for thirty. What is worse than ``info`` is written at once, with all
+that was gathered before it; so is what comes from another thread, or while no event loop runs. Whoever ends the process
+calls ``flush`` first.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from typing_extensions import override
+
+GATHER_S: Final = 0.02
+"""How long a line waits for others."""
+GATHER_MAX: Final = 200
+"""Lines that wait at most."""
+
+
+class LogLines:
+    """The one way to the log; a structlog logger. Safe to use from every thread."""
+
+    def __init__(self, file: TextIO, mask: Callable[[str], str]) -> None:
+        self._file = file
+        self._mask = mask
+        self._gathered: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop of the timer."""
+        self._lock = threading.RLock()
+
+    def info(self, line: str) -> None:
+        """Write the line soon."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.error(line)
+            return
+        with self._lock:
+            self._gathered.append(line)
+            if len(self._gathered) >= GATHER_MAX:
+                self.flush()
+            elif self._timer is None or self._loop is not loop:
+                self._loop, self._timer = loop, loop.call_later(GATHER_S, self.flush)
+
+    debug = info
+
+    def error(self, line: str) -> None:
+        """Write the line now, behind those that were gathered."""
+        with self._lock:
+            self._gathered.append(line)
+            self.flush()
+
+    msg = log = warn = warning = fatal = failure = err = critical = exception = error
+
+    def flush(self) -> None:
+        """Have everything written on return."""
+        with self._lock:
+            lines, self._gathered, self._timer = self._gathered, [], None
+            if lines:
+                self._file.write(self._mask("\n".join(lines)) + "\n")
+                self._file.flush()
+
+
+class LogLinesHandler(logging.Handler):
+    """Brings what libraries log the same way."""
+
+    def __init__(self, lines: LogLines) -> None:
+        super().__init__()
+        self._lines = lines
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.error(self.format(record))
+        except Exception:  # noqa: BLE001 as the standard library's handlers do
+            self.handleError(record)
+
+    @override
+    def flush(self) -> None:
+        self._lines.flush()
