@@ -12,6 +12,7 @@ from app.core.names import parse_workspace_name
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.body import read_json
 from app.doors.endpoint import AsgiEndpoint, host_of, streams_of
+from app.doors.presence import presence_of
 from app.doors.security import principal_of
 
 
@@ -27,7 +28,7 @@ async def run_agent(scope: Scope, receive: Receive, send: Send) -> None:
     name = parse_workspace_name(asked.workspace)
     principal.require(name)
     run = AguiRun(host, principal, host.manager.workspace(name), asked)
-    await run.answer(streams_of(scope), receive, send)
+    await run.answer(streams_of(scope), receive, send, presence_of(scope))
 
 
 RUN_AGENT = AsgiEndpoint(run_agent)

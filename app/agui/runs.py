@@ -26,6 +26,7 @@ from app.core.principal import Principal
 from app.core.problem import Outcome, Problem, Stage
 from app.core.problems import ActionRequired, Internal, ParameterInvalid, ShuttingDown
 from app.doors.asgi import Receive, Send
+from app.doors.presence import Presence
 from app.doors.problem_response import logged_internal
 from app.doors.streams import Ending, OpenStreams
 from app.workspaces.workspace import Workspace
@@ -70,7 +71,9 @@ class AguiRun:
         self._asked = asked
         self._kind, self._stage = self._asked_for()
 
-    async def answer(self, streams: OpenStreams, receive: Receive, send: Send) -> None:
+    async def answer(
+        self, streams: OpenStreams, receive: Receive, send: Send, presence: Presence | None = None
+    ) -> None:
         """Stream the whole run; nothing was sent where it raises.
 
         Raises:
@@ -78,7 +81,7 @@ class AguiRun:
             ShuttingDown: the daemon takes up nothing.
             InputMalformed: the client's state does not fit into one event.
         """
-        with streams.stream(), streams.attend(receive) as attention:
+        with streams.stream(), streams.attend(receive, presence) as attention:
             state = self._workspace.state
             view = StateView(state, self._asked.state)
             gone = partial(attention.stop, Ending.CLIENT_GONE)

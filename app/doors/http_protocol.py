@@ -5,10 +5,13 @@ any token, could fill the memory or hold every connection the process may have.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.doors.asgi import Scope
+from app.doors.presence import KEY, Presence
 
 HEAD_TIMEOUT_S = 30.0
 """How long a client may take to send a request's head, the first one counted from its connection."""
@@ -25,6 +28,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._presence = Presence()
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as uvicorn does
@@ -35,6 +39,7 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_timer()
         super().connection_lost(exc)
+        self._presence.end()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -50,6 +55,7 @@ class HttpProtocol(HttpToolsProtocol):
     @override
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        cast("Scope", self.scope)[KEY] = self._presence
         self._is_in_head, self._head_bytes = True, 0
         if self._head_timer is None:
             self._expect_head()

@@ -1,8 +1,8 @@
 """Every request in flight: how many streams are open, whether the client is still there, the end at shutdown.
 
 SPEC §limits, §shutdown, §agui. A request's work runs in the request's own task. What has to happen beside it
-(noticing that the client left, writing what the work emits) starts only once the work has taken
-``ATTEND_AFTER_S``: most requests are over by then and cost no task. Those companions live in the registry's
+(writing what the work emits; noticing that the client left, where nobody tells of it) starts only once the work has
+taken ``ATTEND_AFTER_S``: most requests are over by then and cost no task. Those companions live in the registry's
 task group and end with their request.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from enum import Enum
+from types import TracebackType
 
 import anyio
 import structlog
@@ -17,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Receive
+from app.doors.presence import Presence
 
 log = structlog.get_logger("plurnk.doors")
 
@@ -38,17 +40,34 @@ class Ending(Enum):
 class Attention:
     """One request in flight: a scope around its work, and why the work was stopped."""
 
-    __slots__ = ("_companions", "_listening", "_receive", "_registry", "_scope", "_timer", "ending")
+    __slots__ = ("_companions", "_listening", "_presence", "_receive", "_registry", "_scope", "ending")
 
-    def __init__(self, registry: "OpenStreams", receive: Receive) -> None:
+    def __init__(self, registry: "OpenStreams", receive: Receive, presence: Presence | None) -> None:
         self.ending: Ending | None = None
         """Why the work was stopped; None while nobody stopped it."""
         self._registry = registry
         self._receive = receive
-        self._companions: list[Companion] = [self._listen]
+        self._presence = presence
+        self._companions: list[Companion] = [] if presence is not None else [self._listen]
         self._scope = anyio.CancelScope()
         self._listening: anyio.CancelScope | None = None
-        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "Attention":
+        """Be in the registry during the block."""
+        self._registry.add(self)
+        if self._presence is not None:
+            self._presence.watch(self._leave)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._presence is not None:
+            self._presence.forget(self._leave)
+        if self._listening is not None:
+            self._listening.cancel()
+        self._registry.discard(self)
+
+    def _leave(self) -> None:
+        self.stop(Ending.CLIENT_GONE)
 
     def beside(self, companion: Companion) -> None:
         """Run this too beside work that takes long; it has to return once the request is over."""
@@ -60,15 +79,15 @@ class Attention:
             self.ending = ending
             self._scope.cancel()
 
-    @contextmanager
-    def work(self) -> Generator[None]:
+    def work(self) -> "_Work":
         """Do the work inside; a stopped one ends here, silently, with ``ending`` set."""
-        self._timer = asyncio.get_running_loop().call_later(ATTEND_AFTER_S, self._attend)
-        try:
-            with self._scope:
-                yield
-        finally:
-            self._timer.cancel()
+        return _Work(self, self._scope)
+
+    def attend_later(self) -> asyncio.TimerHandle | None:
+        """Start the companions, if any, once the work has taken so long that they are worth a task."""
+        if not self._companions:
+            return None
+        return asyncio.get_running_loop().call_later(ATTEND_AFTER_S, self._attend)
 
     def _attend(self) -> None:
         for companion in self._companions:
@@ -83,10 +102,26 @@ class Attention:
                     self.stop(Ending.CLIENT_GONE)
                     return
 
-    def dismiss(self) -> None:
-        """Stop listening."""
-        if self._listening is not None:
-            self._listening.cancel()
+
+class _Work:
+    """The block of one request's work."""
+
+    __slots__ = ("_attention", "_scope", "_timer")
+
+    def __init__(self, attention: Attention, scope: anyio.CancelScope) -> None:
+        self._attention = attention
+        self._scope = scope
+
+    def __enter__(self) -> None:
+        self._timer = self._attention.attend_later()
+        self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if self._timer is not None:
+            self._timer.cancel()
+        return self._scope.__exit__(kind, error, trace)
 
 
 class OpenStreams:
@@ -136,24 +171,27 @@ class OpenStreams:
         finally:
             self._open -= 1
 
-    @contextmanager
-    def attend(self, receive: Receive) -> Generator[Attention]:
+    def attend(self, receive: Receive, presence: Presence | None = None) -> Attention:
         """Give the request's work attention during the block; its body must have been read before.
+
+        Without a presence somebody listens for the client's end.
 
         Raises:
             ShuttingDown: nothing is taken up any more.
         """
         if self._is_ending:
             raise ShuttingDown
-        attention = Attention(self, receive)
+        return Attention(self, receive, presence)
+
+    def add(self, attention: Attention) -> None:
+        """Have it stopped at shutdown, too."""
         self._attended.add(attention)
-        try:
-            yield attention
-        finally:
-            attention.dismiss()
-            self._attended.discard(attention)
-            if self._is_ending and not self._attended:
-                self._idle.set()
+
+    def discard(self, attention: Attention) -> None:
+        """Forget a request that is over."""
+        self._attended.discard(attention)
+        if self._is_ending and not self._attended:
+            self._idle.set()
 
     async def end_all(self, *, within_s: float = END_WITHIN_S) -> None:
         """Stop the work of every request and return once each has sent its end, or the time is over."""

@@ -14,6 +14,7 @@ from app.core.problem import Outcome, Problem, Stage
 from app.core.problems import ShuttingDown
 from app.doors.asgi import Receive, Scope, Send, send_whole
 from app.doors.endpoint import streams_of
+from app.doors.presence import presence_of
 from app.doors.problem_response import logged_internal, send_problem
 from app.doors.streams import Ending
 
@@ -49,7 +50,7 @@ async def answer(
     Raises:
         ShuttingDown: nothing was begun.
     """
-    with streams_of(scope).attend(receive) as attention:
+    with streams_of(scope).attend(receive, presence_of(scope)) as attention:
         ends: list[ActionOutcome | Problem] = []
         with attention.work():
             ends.append(await _end_of(work))

@@ -7,6 +7,7 @@ import pytest
 
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Message
+from app.doors.presence import Presence
 from app.doors.streams import Attention, Ending, OpenStreams
 
 
@@ -173,3 +174,17 @@ async def test_the_first_reason_stands() -> None:
             attention.stop(Ending.CLIENT_GONE)
             await never()
     assert attention.ending is Ending.SHUTDOWN
+
+
+@pytest.mark.spec("agui")
+async def test_a_client_whose_end_is_told_needs_nobody_who_listens() -> None:
+    client, presence, streams = Client(), Presence(), OpenStreams(limit=1)
+    async with streams.running():
+        with streams.attend(client.receive, presence) as attention:
+            with attention.work():
+                presence.end()
+                await anyio.sleep_forever()
+            assert attention.ending is Ending.CLIENT_GONE
+        with streams.attend(client.receive, presence) as late, late.work():
+            await anyio.sleep_forever()
+        assert late.ending is Ending.CLIENT_GONE
