@@ -4,6 +4,7 @@ Data only: the driver of ``open_operations`` runs it, the timer ends it, the boa
 """
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import orjson
 
 from app.core.answers import Progress, Result
 from app.core.events import Interrupt
-from app.core.interrupts import ResumeEntry, fingerprint, require_fit
+from app.core.interrupts import Question, ResumeEntry, fingerprint, require_fit
 from app.core.json_value import JsonObject
 from app.core.measures import Measures
 from app.core.operation import Operation, Work
@@ -61,7 +62,7 @@ class OpenOperation:
     lease: Lease | None = None
     """From the first request to the end; a proposal has none."""
     request: anyio.CancelScope | None = None
-    """Of the request that was sent last."""
+    """Of the last request that was sent about its task."""
     forget_task: Callable[[], None] | None = None
     """Ends the watch over its task; set while the server may tell of it."""
     told: anyio.Event | None = None
@@ -173,3 +174,18 @@ def operation_span(tracer: Tracer, work: Work) -> Span:
     """Return the span of a new operation, which says no argument, no result and no URI."""
     attributes = {"plurnk.server": work.server, "plurnk.kind": work.kind, "gen_ai.tool.name": work.tool}
     return tracer.begin("operation", "internal", attributes)
+
+
+def new_interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
+    """Return the interrupt that puts this question, under an unguessable id."""
+    return Interrupt(
+        id=f"int-{secrets.token_urlsafe(24)}",
+        operation=operation.id,
+        reason=question.reason,
+        message=question.message,
+        expires_at=expires_at,
+        response_schema=question.response_schema,
+        metadata=question.metadata,
+        tool_call_id=operation.machine.work.tool_call_id,
+        thread_id=operation.thread_id,
+    )

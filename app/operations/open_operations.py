@@ -15,8 +15,7 @@ from typing import assert_never
 import anyio
 
 from app.core.answers import AnswerLost, Progress, RequestFault
-from app.core.events import Interrupt, ToolCallProgressed
-from app.core.interrupts import Question
+from app.core.events import ToolCallProgressed
 from app.core.operation import Operation, Work
 from app.core.operation_state import OperationState
 from app.core.problem import Problem
@@ -24,16 +23,17 @@ from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingD
 from app.core.rfc3339 import rfc3339
 from app.core.steps import Ask, Authorize, Completed, Failed, Send, SignIn, Step, Wait
 from app.core.telemetry import Telemetry
+from app.operations.deadlines import Deadlines
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.live_progress import LiveProgress
-from app.operations.open_operation import Admit, OpenOperation, operation_span
+from app.operations.open_operation import Admit, OpenOperation, new_interrupt, operation_span
 from app.operations.settled import SettledOperation, SettledOperations
 from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
 from app.operations.telling import Observe, tell_result
 from app.settings import Settings
-from app.workspaces.workspace import Workspace
+from app.workspaces.workspace import Lease, Workspace
 
 
 class Allowance:
@@ -72,6 +72,7 @@ class OpenOperations:
         self._open: dict[str, OpenOperation] = {}
         self._by_interrupt: dict[str, OpenOperation] = {}
         self._live_progress = LiveProgress(self._show_progress)
+        self._deadlines = Deadlines(self._open)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -106,6 +107,7 @@ class OpenOperations:
         )
         self._open[operation_id] = operation
         self._allowance.count += 1
+        self._deadlines.heed(operation)
         self._show(operation)
         return operation
 
@@ -119,7 +121,7 @@ class OpenOperations:
             Problem: the one it ended in.
         """
         machine = operation.machine
-        operation.scope = scope = anyio.CancelScope(deadline=operation.deadline)
+        operation.scope = scope = anyio.CancelScope()
         try:
             with scope, operation.span.entered():
                 step = first()
@@ -225,16 +227,10 @@ class OpenOperations:
                 operation.lease = await self.workspace.lease(machine.work.server, operation.id)
                 operation.admit(operation.lease.server)
             machine.dispatching(send)
+            if machine.task_id is None:
+                return await self._exchange(operation, operation.lease, send, observe)
             with anyio.CancelScope() as operation.request:
-                answer = await operation.lease.connection.request(
-                    send.method,
-                    send.params,
-                    input_schema=send.input_schema,
-                    on_progress=self._on_progress(operation, send, observe),
-                )
-                step = machine.arrived(answer)
-                operation.watch_task()
-                return step
+                return await self._exchange(operation, operation.lease, send, observe)
             return machine.faulted(AnswerLost("the server told how the task ended meanwhile"))
         except RequestFault as fault:
             return machine.faulted(fault)
@@ -243,6 +239,17 @@ class OpenOperations:
             return machine.fail(ServerChanged(machine.work.server))
         except Problem as problem:
             return machine.fail(problem)
+
+    async def _exchange(self, operation: OpenOperation, lease: Lease, send: Send, observe: Observe) -> Step:
+        answer = await lease.connection.request(
+            send.method,
+            send.params,
+            input_schema=send.input_schema,
+            on_progress=self._on_progress(operation, send, observe),
+        )
+        step = operation.machine.arrived(answer)
+        operation.watch_task()
+        return step
 
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
@@ -255,7 +262,7 @@ class OpenOperations:
         operation.due = due
         expires_at = rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
         for question in ask.questions:
-            interrupt = _interrupt(operation, question, expires_at)
+            interrupt = new_interrupt(operation, question, expires_at)
             operation.questions[interrupt.id] = interrupt
             self._by_interrupt[interrupt.id] = operation
         self._wait_for_answers(operation)
@@ -376,20 +383,6 @@ class OpenOperations:
         if operation.timer is not None:
             operation.timer.cancel()
             operation.timer = None
-
-
-def _interrupt(operation: OpenOperation, question: Question, expires_at: str) -> Interrupt:
-    return Interrupt(
-        id=f"int-{secrets.token_urlsafe(24)}",
-        operation=operation.id,
-        reason=question.reason,
-        message=question.message,
-        expires_at=expires_at,
-        response_schema=question.response_schema,
-        metadata=question.metadata,
-        tool_call_id=operation.machine.work.tool_call_id,
-        thread_id=operation.thread_id,
-    )
 
 
 def _wake(operation: OpenOperation) -> None:
