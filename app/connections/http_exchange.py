@@ -5,6 +5,7 @@ request and response classes stand between those parts for what we never do (coo
 that writes) and cost more than the parts. So the parts are put together here. See docs/decisions/0006.
 """
 
+import asyncio
 import select
 from typing import Final
 
@@ -66,11 +67,19 @@ class Post:
         self.status = 0
         self.headers: CIMultiDictProxy[str]
         self.content: StreamReader
-        self.is_begun = False
-        """Whether a byte of the request may have left."""
-        self.peer: str | None = None
-        """The address it was written to."""
         self._connection: Connection | None = None
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a byte of the request may have left."""
+        return self._transport is not None
+
+    @property
+    def peer(self) -> str | None:
+        """The address it was written to."""
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return str(name[0]) if isinstance(name, tuple) else None
 
     async def send(self, place: Place, headers: CIMultiDict[str], body: bytes) -> None:
         """Have the head of the answer on return.
@@ -84,9 +93,7 @@ class Post:
             raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
         head = place.head(headers, len(body))
         protocol.set_response_params(timer=_NO_TIMER, read_until_eof=True)
-        name = transport.get_extra_info("peername")
-        self.peer = str(name[0]) if isinstance(name, tuple) else None
-        self.is_begun = True
+        self._transport = transport
         transport.write(head + body)
         while True:
             message, content = await protocol.read()

@@ -8,8 +8,8 @@ before a byte was written nothing was sent, so the next one is taken; of a refus
 the request goes again, as a new one, where its authorization has something better to show. SPEC §oauth.
 """
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -169,22 +169,28 @@ class StreamableHttpTransport:
         """Return the peer's answer, or how the request ended without one."""
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        exchange = new_exchange()
-        with self._counted() as scope:
-            if self._authorize is None:
-                return await self._exchange(exchange)
-            authorization = self._authorize()
-            while True:
-                if (header := await authorization.header()) is not None:
-                    exchange.headers["Authorization"] = header
-                answer = await self._exchange(exchange)
-                exchange.is_begun = not (isinstance(answer, HttpRefusal) and answer.status in {401, 403})
-                standing = await authorization.judged(answer, exchange.peer)
-                if standing is not None:
-                    return standing
-                exchange = new_exchange()
-                if self._is_closed:
-                    raise RequestNotSent(_CLOSED)
+        exchange, scope = new_exchange(), CancelScope()
+        self._in_flight.add(scope)
+        try:
+            with scope:
+                if self._authorize is None:
+                    return await self._exchange(exchange)
+                authorization = self._authorize()
+                while True:
+                    if (header := await authorization.header()) is not None:
+                        exchange.headers["Authorization"] = header
+                    answer = await self._exchange(exchange)
+                    exchange.is_begun = not (isinstance(answer, HttpRefusal) and answer.status in {401, 403})
+                    standing = await authorization.judged(answer, exchange.peer)
+                    if standing is not None:
+                        return standing
+                    exchange = new_exchange()
+                    if self._is_closed:
+                        raise RequestNotSent(_CLOSED)
+        finally:
+            self._in_flight.discard(scope)
+            if self._is_closed and not self._in_flight:
+                self._settled.set()
         assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
         raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
 
@@ -196,19 +202,6 @@ class StreamableHttpTransport:
         if self._in_flight:
             await self._settled.wait()
         return None
-
-    @contextmanager
-    def _counted(self) -> Generator[CancelScope]:
-        """Count a request as in flight while the block runs."""
-        scope = CancelScope()
-        self._in_flight.add(scope)
-        try:
-            with scope:
-                yield scope
-        finally:
-            self._in_flight.discard(scope)
-            if self._is_closed and not self._in_flight:
-                self._settled.set()
 
     def _call(
         self, method: str, params: JsonObject, *, input_schema: bytes | None, on_progress: OnProgress | None
@@ -306,7 +299,8 @@ class StreamableHttpTransport:
                 raise
             else:
                 exchange.is_begun = True
-                exchange.peer = None if self._pool.is_proxied else post.peer
+                if self._authorize is not None and not self._pool.is_proxied:
+                    exchange.peer = post.peer
                 return post
         raise RequestNotSent("the server closes every connection at once")
 

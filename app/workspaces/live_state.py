@@ -59,12 +59,12 @@ class LiveState:
             return
         kind = "replace" if key in entries and section != "operations" else "add"
         entries[key] = value
-        self._changed({"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}", "value": value})
+        self._changed(kind, section, key, {"value": value})
 
     def drop(self, section: Section, key: str) -> None:
         """Remove one entry where it is present."""
         if self._sections[section].pop(key, None) is not None:
-            self._changed({"op": "remove", "path": f"/plurnk/{section}/{_escaped(key)}"})
+            self._changed("remove", section, key, {})
 
     @contextmanager
     def one_change(self) -> Generator[None]:
@@ -80,7 +80,11 @@ class LiveState:
             if gathered:
                 self._publish(gathered)
 
-    def _changed(self, operation: JsonObject) -> None:
+    def _changed(self, kind: str, section: Section, key: str, members: JsonObject) -> None:
+        if not self._listeners:  # Nobody hears of it: only that something changed is told, by the revision.
+            operation: JsonObject = {}
+        else:
+            operation = {"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}", **members}
         if self._batch is not None:
             self._batch.append(operation)
         else:
@@ -88,6 +92,8 @@ class LiveState:
 
     def _publish(self, operations: Delta) -> None:
         self._rev += 1
+        if not self._listeners:
+            return
         delta: Delta = [*operations, {"op": "replace", "path": "/plurnk/rev", "value": self._rev}]
         for listener in tuple(self._listeners):
             try:

@@ -4,8 +4,8 @@ Owns the current snapshot, the gates and the generations. The protocol that chan
 life is ``hydration``; its tasks live under its ``owner``.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -58,6 +58,21 @@ class Lease:
     def release(self) -> None:
         """Stop counting the operation. Idempotent."""
         self._gate.leave(self.operation)
+
+
+class _Use:
+    """The block of one user of a workspace; every call is one."""
+
+    __slots__ = ("_workspace",)
+
+    def __init__(self, workspace: "Workspace") -> None:
+        self._workspace = workspace
+
+    def __enter__(self) -> None:
+        self._workspace.begin_use()
+
+    def __exit__(self, *_: object) -> None:
+        self._workspace.end_use()
 
 
 class Workspace:
@@ -203,17 +218,20 @@ class Workspace:
             raise ServerNotConnected(server, cause=cause)
         return Lease(found, found.published.connection, operation, gate)
 
-    @contextmanager
-    def in_use(self) -> Generator[None]:
+    def in_use(self) -> AbstractContextManager[None]:
         """Keep the workspace from being idle during the block."""
+        return _Use(self)
+
+    def begin_use(self) -> None:
+        """Count one more user."""
         self._users += 1
-        try:
-            yield
-        finally:
-            self._users -= 1
-            self._last_used = anyio.current_time()
-            if not self._users:
-                self._forget_names()
+
+    def end_use(self) -> None:
+        """Count one user less."""
+        self._users -= 1
+        self._last_used = anyio.current_time()
+        if not self._users:
+            self._forget_names()
 
     # What the change protocol asks of it
 
