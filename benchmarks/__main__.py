@@ -18,6 +18,8 @@ from benchmarks.targets import backend
 from benchmarks.verdicts import verdicts
 
 RESULTS = ROOT / "benchmarks" / "results"
+SIZES = (100, 10_000, 1_000_000)
+"""Bytes of the results that a full run calls for."""
 
 
 async def run(
@@ -37,7 +39,9 @@ async def run(
     before = os.getloadavg()[0]
     with backend() as server, tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
-        figures = await http_calls(server, directory, gateways, in_flight=in_flight, effort=effort)
+        figures = await http_calls(
+            server, directory, gateways, in_flight=in_flight, effort=effort, sizes=SIZES if is_full else ()
+        )
         figures += await stdio_calls(directory, in_flight=(1, 32), effort=effort)
         life = await lifecycle(
             server, directory, servers=servers, effort=effort, connect_timeout_ms=connect_timeout_ms

@@ -11,6 +11,8 @@ import orjson
 MODERN = "2026-07-28"
 LEGACY = "2025-06-18"
 TOOLS = 10
+WIDE = 20
+"""Tools of a wide server."""
 SMALL = 100
 """Bytes of the text that a call answers where its arguments name no size."""
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -21,24 +23,22 @@ _SCHEMA = {
     "properties": {"text": {"type": "string"}, "size": {"type": "integer", "minimum": 1}},
     "required": ["text"],
 }
-_LIST = {
-    "tools": [
-        {
-            "name": f"tool-{number}",
-            "description": f"Answers with some text, number {number}.",
-            "inputSchema": _SCHEMA,
-        }
-        for number in range(TOOLS)
-    ]
-}
+_TOOLS = [
+    {
+        "name": f"tool-{number}",
+        "description": f"Answers with some text, number {number}.",
+        "inputSchema": _SCHEMA,
+    }
+    for number in range(WIDE)
+]
 
 
-def answer(message: dict[str, Any]) -> bytes | None:
-    """Return the bytes that answer the message, None where it is a notification."""
+def answer(message: dict[str, Any], *, tools: int = TOOLS) -> bytes | None:
+    """Return the bytes that answer the message for a server of so many tools, None where it is a notification."""
     if "id" not in message:
         return None
     params = message.get("params") or {}
-    result = _result(message["method"], params)
+    result = _result(message["method"], params, tools)
     if result is None:
         body: dict[str, Any] = {"error": {"code": -32601, "message": "unknown"}}
     elif "io.modelcontextprotocol/protocolVersion" in params.get("_meta", {}):
@@ -48,12 +48,12 @@ def answer(message: dict[str, Any]) -> bytes | None:
     return orjson.dumps({"jsonrpc": "2.0", "id": message["id"], **body})
 
 
-def _result(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+def _result(method: str, params: dict[str, Any], tools: int) -> dict[str, Any] | None:
     match method:
         case "tools/call":
             return {"content": [{"type": "text", "text": "x" * params["arguments"].get("size", SMALL)}]}
         case "tools/list":
-            return _LIST
+            return {"tools": _TOOLS[:tools]}
         case "server/discover":
             return {"supportedVersions": [MODERN], "capabilities": _CAPABILITIES, "serverInfo": _INFO}
         case "initialize":

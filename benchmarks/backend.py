@@ -1,8 +1,8 @@
 """The cheap backend: one process, a server of ten tools on every path, over HTTP or stdio. Counts its requests.
 
 ``python -m benchmarks.backend http`` prints its port and serves until it is killed; ``… stdio`` is one server.
-``/s/N`` answers with JSON, ``/sse/N`` with an event stream, ``/hung/N`` never. ``GET /counts`` tells how many requests
-of each JSON-RPC method came, ``GET /forget`` starts the count anew.
+``/s/N`` answers with JSON, ``/wide/N`` as a server of twenty tools, ``/sse/N`` with an event stream, ``/hung/N``
+never. ``GET /counts`` tells how many requests of each JSON-RPC method came, ``GET /forget`` starts the count anew.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import orjson
 import uvloop
 from typing_extensions import override
 
-from benchmarks.answers import answer
+from benchmarks.answers import TOOLS, WIDE, answer
 
 _HEAD_END = b"\r\n\r\n"
 
@@ -53,7 +53,7 @@ class Backend(asyncio.Protocol):
         self.counts[message["method"]] += 1
         if path.startswith(b"/hung/"):
             return
-        answered = answer(message)
+        answered = answer(message, tools=WIDE if path.startswith(b"/wide/") else TOOLS)
         if answered is None:
             self._transport.write(_response(b"202 Accepted", b"text/plain", b""))
         elif path.startswith(b"/sse/"):

@@ -9,8 +9,10 @@ from benchmarks.blocks import Effort, Figure, measured
 from benchmarks.environments import NotInstalled
 from benchmarks.gateways import Gateway, skeleton
 from benchmarks.targets import (
+    ARGUMENTS,
     CALL,
     LIST,
+    RECONNECT,
     STDIO_SERVER,
     Backend,
     Daemon,
@@ -18,6 +20,7 @@ from benchmarks.targets import (
     client,
     floor,
     http_definition,
+    mcp_call,
     posting,
     stdio_definition,
 )
@@ -36,8 +39,12 @@ async def http_calls(
     *,
     in_flight: Sequence[int],
     effort: Effort,
+    sizes: Sequence[int] = (),
 ) -> list[Figure]:
-    """Return the figures of one small call over HTTP, of AG-UI, and of the list."""
+    """Return the figures of one small call over HTTP, of AG-UI, of the list and of reconnecting.
+
+    With sizes, those of results of so many bytes, as JSON and as an event stream, too.
+    """
     urls, figures = backend.servers(SERVERS), list[Figure]()
     definitions = [http_definition(f"s{number}", url) for number, url in enumerate(urls)]
     async with _daemon(directory / "http", definitions) as daemon:
@@ -55,6 +62,29 @@ async def http_calls(
                 )
             lists = [listing, *(peer.listing for peer in peers if peer.listing is not None)]
             figures += await measured("list", lists, in_flight=1, effort=effort, backend=backend)
+            again = Target(
+                OURS, daemon.process, posting(daemon.url, daemon.action(RECONNECT), expected=b"s1")
+            )
+            figures += await measured("reconnect", [again], in_flight=1, effort=effort, backend=backend)
+            for size in sizes:
+                figures += await _sized(backend, daemon, size, effort)
+    return figures
+
+
+async def _sized(backend: Backend, daemon: Daemon, size: int, effort: Effort) -> list[Figure]:
+    """Return the figures of a call whose result has so many bytes, of the daemon and of the floor."""
+    figures, arguments = list[Figure](), {**ARGUMENTS, "size": size}
+    for name, way in (("JSON", "s"), ("SSE", "sse")):
+        [url] = backend.servers(1, way=way)
+        await daemon.attach([http_definition(f"sized-{way}", url)], f"sized-{size}")
+        action = daemon.action({**CALL, "server": f"sized-{way}", "arguments": arguments}, f"sized-{size}")
+        targets = [
+            Target(OURS, daemon.process, posting(daemon.url, action, expected=b"xxx")),
+            Target(FLOOR, None, posting(url, mcp_call(url, arguments=arguments), expected=b"xxx")),
+        ]
+        figures += await measured(
+            f"call, {size} B, {name}", targets, in_flight=8, effort=effort, backend=backend
+        )
     return figures
 
 

@@ -36,6 +36,9 @@ class Lifecycle:
     attach_requests: float
     """Backend requests of one attachment."""
     memory_per_attachment: float
+    """Of ten tools."""
+    memory_per_wide: float
+    """Of twenty."""
     base_memory: float
     imports_memory: float
     """Of a process that only imports the libraries."""
@@ -54,12 +57,13 @@ async def lifecycle(
     """Return the figures, with so many servers attached, in workspaces of twenty."""
     base, imports, ready_empty = await _base_memory(directory / "base")
     attached = directory / "attached"
-    cpu, p50, requests, grown = await _attachments(backend, attached, servers, base=base)
+    cpu, p50, requests, grown, wide = await _attachments(backend, attached, servers, base=base)
     return Lifecycle(
         attach_cpu_ms=cpu,
         attach_p50_ms=p50,
         attach_requests=requests,
         memory_per_attachment=grown,
+        memory_per_wide=wide,
         base_memory=base,
         imports_memory=imports,
         restart_s=await _restart(attached, servers),
@@ -83,8 +87,11 @@ async def _base_memory(directory: Path) -> tuple[int, int, float]:
 
 async def _attachments(
     backend: Backend, directory: Path, servers: int, *, base: int
-) -> tuple[float, float, float, float]:
-    """Return processor time and latency of an attachment in ms, its requests, and the bytes it takes when idle."""
+) -> tuple[float, float, float, float, float]:
+    """Return processor time and latency of an attachment in ms, its requests, and the bytes it takes when idle.
+
+    The last are those of one of twice as many tools.
+    """
     daemon = Daemon(directory)
     with daemon.process:
         await daemon.ready()
@@ -109,7 +116,19 @@ async def _attachments(
         await anyio.sleep(SETTLE_S)
         grown = daemon.process.memory() - memory
         assert memory > base
-    return 1000 * cpu / servers, 1000 * median(latencies), requests / servers, grown / servers
+        wide = await _wide(backend, daemon, servers)
+    return 1000 * cpu / servers, 1000 * median(latencies), requests / servers, grown / servers, wide
+
+
+async def _wide(backend: Backend, daemon: Daemon, servers: int) -> float:
+    """Return the bytes that an idle attachment of twenty tools takes."""
+    memory = daemon.process.memory()
+    urls = backend.servers(servers, way="wide")
+    for first in range(0, servers, PER_WORKSPACE):
+        some = [http_definition(f"s{number}", url) for number, url in enumerate(urls[first:][:PER_WORKSPACE])]
+        await daemon.attach(some, f"wide-{first}")
+    await anyio.sleep(SETTLE_S)
+    return (daemon.process.memory() - memory) / servers
 
 
 async def _restart(directory: Path, servers: int) -> float:

@@ -73,9 +73,9 @@ def backend() -> Generator[Backend]:
         yield Backend(process)
 
 
-def mcp_call(url: str, tool: str = "tool-0") -> bytes:
+def mcp_call(url: str, tool: str = "tool-0", arguments: Json | None = None) -> bytes:
     """Return the bytes of one modern ``tools/call``, as the daemon and the SDK send it."""
-    params = {"name": tool, "arguments": ARGUMENTS, "_meta": _META}
+    params = {"name": tool, "arguments": arguments or ARGUMENTS, "_meta": _META}
     body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     headers = [
         ("Accept", "application/json, text/event-stream"),
@@ -218,6 +218,7 @@ STDIO_SERVER = pinned(LOAD_CORE, sys.executable, "-m", "benchmarks.backend", "st
 """A command that is the backend over stdio, on the backend's core whoever starts it."""
 CALL: Json = {"kind": "workspace.mcp.call", "server": "s0", "tool": "tool-0", "arguments": ARGUMENTS}
 LIST: Json = {"kind": "workspace.mcp.list"}
+RECONNECT: Json = {"kind": "workspace.mcp.reconnect", "name": "s1"}
 _READ = [f"tool-{number}" for number in range(TOOLS)]
 
 

@@ -111,6 +111,7 @@ def _of_lifecycle(life: Lifecycle) -> Iterator[Verdict]:
         f"{life.restart_servers} servers after a restart, from ready to connected", life.restart_s, 0.5, "s"
     )
     yield Verdict("memory of an idle attachment of ten tools", life.memory_per_attachment / 1024, 32, "KiB")
+    yield Verdict("memory of an idle attachment of twenty tools", life.memory_per_wide / 1024, 32, "KiB")
     yield Verdict(
         "memory, empty, above the imports alone", (life.base_memory - life.imports_memory) / MIB, 15, "MiB"
     )
