@@ -15,8 +15,8 @@ from typing_extensions import override
 
 GATHER_S: Final = 0.02
 """How long a line waits for others."""
-GATHER_MAX: Final = 200
-"""Lines that wait at most."""
+GATHER_MAX: Final = 32
+"""Lines that wait at most: masking more of them would hold up others."""
 
 
 class LogLines:

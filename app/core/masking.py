@@ -139,7 +139,7 @@ class Mask:
     def _search(self, data: bytes) -> list[_Range]:
         """Return the stretches that give a value away, in ascending order of their first needle byte."""
         needles, found = self._needles, list[_Range]()
-        if len(needles) < len(data) and not any(beginning in data for beginning in needles):
+        if 4 * len(needles) < len(data) and not any(beginning in data for beginning in needles):
             return found
         for start in range(len(data) - GRAM + 1):
             candidates = needles.get(data[start : start + GRAM])

@@ -14,6 +14,8 @@ Endpoint: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 JSON = b"application/json"
+WHOLE_BODY = "plurnk.body"
+"""The key of a scope whose request came with its whole body; our HTTP protocol sets it."""
 
 
 def header_values(scope: Scope, name: bytes) -> list[bytes]:

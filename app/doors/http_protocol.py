@@ -10,7 +10,7 @@ from typing import Any, cast
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.doors.asgi import Scope
+from app.doors.asgi import WHOLE_BODY, Scope
 from app.doors.presence import KEY, Presence
 
 HEAD_TIMEOUT_S = 30.0
@@ -65,6 +65,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._forget_timer()
         super().on_headers_complete()
+
+    @override
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        cycle: Any = self.cycle
+        if not self.flow.read_paused:  # Else whoever receives the body has to let more be read.
+            cast("Scope", self.scope)[WHOLE_BODY] = bytes(cycle.body)
 
     @override
     def _unsupported_upgrade_warning(self) -> None:

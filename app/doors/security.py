@@ -54,7 +54,8 @@ class Gate:
         if origin is not None and _is_preflight(scope):
             await _send_preflight(scope, send)
             return
-        if any(separator in scope.get("raw_path", b"").lower() for separator in _ENCODED_SEPARATORS):
+        raw_path: bytes = scope.get("raw_path", b"")
+        if b"%" in raw_path and any(separator in raw_path.lower() for separator in _ENCODED_SEPARATORS):
             # The server has decoded it: /a%2Fb would be routed as two segments, where the client named one.
             await send_blank_problem(send, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
             return

@@ -8,8 +8,10 @@ import pytest
 from anyio.abc import SocketStream
 
 from app.doors import http_protocol
-from app.doors.asgi import Receive, Scope, Send, send_whole
+from app.doors.asgi import WHOLE_BODY, Receive, Scope, Send, send_whole
+from app.doors.body import read_bytes
 from app.doors.http_protocol import HEAD_MAX
+from app.doors.presence import presence_of
 from tests.support.loopback import Loopback, served
 
 pytestmark = pytest.mark.spec("security", "limits")
@@ -118,3 +120,31 @@ async def test_an_upgrade_that_is_not_offered_is_not_a_warning(
     async with loopback.client(**headers) as client:
         assert (await client.get("/")).status_code == 200
     assert caplog.records == []
+
+
+@pytest.mark.spec("agui")
+@pytest.mark.parametrize(("size", "is_whole"), [(0, True), (5, True), (200_000, False)])
+async def test_a_body_that_came_at_once_is_at_hand_and_a_client_that_goes_is_noticed(
+    size: int, is_whole: bool
+) -> None:
+    bodies, gone = list[bytes | None](), anyio.Event()
+
+    async def application(scope: Scope, receive: Receive, _send: Send) -> None:
+        presence = presence_of(scope)
+        assert presence is not None
+        presence.watch(gone.set)
+        bodies.append(scope.get(WHOLE_BODY))
+        received = await read_bytes(scope, receive, limit=size)
+        bodies.append(received)
+        await gone.wait()
+
+    async with served(application) as loopback:
+        async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+            head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size
+            await stream.send(head + b"x" * size)
+            with anyio.fail_after(5):
+                while len(bodies) < 2:
+                    await anyio.sleep(0.005)
+        with anyio.fail_after(5):
+            await gone.wait()
+    assert bodies == [b"x" * size if is_whole else None, b"x" * size]
