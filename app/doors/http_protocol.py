@@ -26,6 +26,8 @@ class HttpProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_in_head = False
+        self._has_read_head = False
+        """Whether the head of the request ended in what is being read, so that nobody saw any of its body yet."""
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._presence = Presence()
@@ -43,7 +45,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        was_in_head = self._is_in_head
+        was_in_head, self._has_read_head = self._is_in_head, False
         super().data_received(data)
         if was_in_head and self._is_in_head:
             self._head_bytes += len(data)
@@ -62,16 +64,17 @@ class HttpProtocol(HttpToolsProtocol):
 
     @override
     def on_headers_complete(self) -> None:
-        self._is_in_head = False
+        self._is_in_head, self._has_read_head = False, True
         self._forget_timer()
         super().on_headers_complete()
 
     @override
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        cycle: Any = self.cycle
-        if not self.flow.read_paused:  # Else whoever receives the body has to let more be read.
-            cast("Scope", self.scope)[WHOLE_BODY] = bytes(cycle.body)
+        if self._has_read_head:
+            cast("Scope", self.scope)[WHOLE_BODY] = bytes(self.cycle.body)
+        if not self.pipeline:
+            self.flow.resume_reading()  # A large body paused it, and whether the client goes shows by reading.
 
     @override
     def _unsupported_upgrade_warning(self) -> None:

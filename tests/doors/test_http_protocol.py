@@ -123,9 +123,9 @@ async def test_an_upgrade_that_is_not_offered_is_not_a_warning(
 
 
 @pytest.mark.spec("agui")
-@pytest.mark.parametrize(("size", "is_whole"), [(0, True), (5, True), (200_000, False)])
+@pytest.mark.parametrize("size", [0, 5, 200_000, 2_000_000])
 async def test_a_body_that_came_at_once_is_at_hand_and_a_client_that_goes_is_noticed(
-    size: int, is_whole: bool
+    size: int,
 ) -> None:
     bodies, gone = list[bytes | None](), anyio.Event()
 
@@ -147,4 +147,5 @@ async def test_a_body_that_came_at_once_is_at_hand_and_a_client_that_goes_is_not
                     await anyio.sleep(0.005)
         with anyio.fail_after(5):
             await gone.wait()
-    assert bodies == [b"x" * size if is_whole else None, b"x" * size]
+    assert bodies[1] == b"x" * size
+    assert bodies[0] in {bodies[1], None if size > 5 else bodies[1]}
