@@ -1,6 +1,6 @@
-"""Where log lines go: gathered for a moment, then masked and written together, in their order. SPEC §observe.
+"""Where log lines go: masked, gathered for a moment, then written together, in their order. SPEC §observe.
 
-Masking and writing cost as much for one line as for thirty. What is worse than ``info`` is written at once, with all
+Masked at once: a secret may be forgotten while its line waits. What is worse than ``info`` is written at once, with all
 that was gathered before it; so is what comes from another thread, or while no event loop runs. Whoever ends the process
 calls ``flush`` first.
 """
@@ -16,7 +16,7 @@ from typing_extensions import override
 GATHER_S: Final = 0.02
 """How long a line waits for others."""
 GATHER_MAX: Final = 32
-"""Lines that wait at most: masking more of them would hold up others."""
+"""Lines that wait at most."""
 
 
 class LogLines:
@@ -38,8 +38,9 @@ class LogLines:
         except RuntimeError:
             self.error(line)
             return
+        masked = self._mask(line)
         with self._lock:
-            self._gathered.append(line)
+            self._gathered.append(masked)
             if len(self._gathered) >= GATHER_MAX:
                 self.flush()
             elif self._timer is None or self._loop is not loop:
@@ -49,8 +50,9 @@ class LogLines:
 
     def error(self, line: str) -> None:
         """Write the line now, behind those that were gathered."""
+        masked = self._mask(line)
         with self._lock:
-            self._gathered.append(line)
+            self._gathered.append(masked)
             self.flush()
 
     msg = log = warn = warning = fatal = failure = err = critical = exception = error
@@ -60,7 +62,7 @@ class LogLines:
         with self._lock:
             lines, self._gathered, self._timer = self._gathered, [], None
             if lines:
-                self._file.write(self._mask("\n".join(lines)) + "\n")
+                self._file.write("\n".join(lines) + "\n")
                 self._file.flush()
 
 

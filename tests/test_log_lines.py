@@ -29,6 +29,17 @@ async def test_lines_are_gathered_and_written_soon_masked_and_in_their_order() -
     assert file.getvalue() == "one ***\ntwo\n"
 
 
+async def test_a_line_does_not_show_a_secret_that_is_forgotten_while_it_waits() -> None:
+    file, mask = io.StringIO(), Mask()
+    lines, passing = LogLines(file, mask.mask), mask.passing()
+    passing.add("passing-secret")
+    lines.info("it was passing-secret")
+    del passing
+    mask.passing().add("another-secret")  # forgets what was abandoned
+    lines.flush()
+    assert file.getvalue() == "it was ***\n"
+
+
 async def test_what_is_worse_than_information_is_written_at_once_behind_what_waited() -> None:
     file, lines = logging_to()
     lines.info("first")

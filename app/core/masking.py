@@ -139,8 +139,12 @@ class Mask:
     def _search(self, data: bytes) -> list[_Range]:
         """Return the stretches that give a value away, in ascending order of their first needle byte."""
         needles, found = self._needles, list[_Range]()
-        if 4 * len(needles) < len(data) and not any(beginning in data for beginning in needles):
-            return found
+        if len(needles) < len(data):
+            for beginning in needles:
+                if beginning in data:
+                    break
+            else:
+                return found
         for start in range(len(data) - GRAM + 1):
             candidates = needles.get(data[start : start + GRAM])
             if candidates is not None:
