@@ -5,7 +5,7 @@ Holds values only; the workspace decides when a record becomes true (after the s
 
 from collections.abc import Mapping
 
-from app.core.attachments import AttachmentRecord
+from app.core.attachments import Attached, AttachmentRecord
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.effective import EffectiveServer, detached, resolve, resolve_all
 
@@ -33,13 +33,20 @@ class EffectiveSet:
         self._records = dict(records)
         self._servers = resolve_all(self.defaults, self._records)
 
-    def put(self, name: str, record: AttachmentRecord | None) -> None:
-        """Take one record, or none, as the store now has it."""
+    def put(
+        self,
+        name: str,
+        record: AttachmentRecord | None,
+        parsed: StdioDefinition | HttpDefinition | None = None,
+    ) -> None:
+        """Take one record, or none, as the store now has it; ``parsed`` is its definition where somebody has it."""
         if record is None:
             self._records.pop(name, None)
         else:
             self._records[name] = record
         servers = {key: server for key, server in self._servers.items() if key != name}
-        if (server := resolve(name, self.defaults.get(name), record)) is not None:
+        if isinstance(record, Attached) and parsed is not None:
+            servers[name] = EffectiveServer(name, "workspace", parsed)
+        elif (server := resolve(name, self.defaults.get(name), record)) is not None:
             servers[name] = server
         self._servers = dict(sorted(servers.items()))

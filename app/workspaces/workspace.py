@@ -316,7 +316,7 @@ class Workspace:
         replaced = self.snapshot.servers.get(change.name)
         self._generations.advance(change.name)
         if change.write is not None:
-            self.effective.put(change.name, change.write.record)
+            self.effective.put(change.name, change.write.record, change.definition)
         self.show(change.name, successor)
         self.pending.overtake(change.name)
         self.hydration.changed(change.name)

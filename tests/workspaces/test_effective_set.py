@@ -38,6 +38,15 @@ def test_a_tombstone_hides_a_default_and_an_attachment_shadows_it() -> None:
     assert effective.detached == ["b"]
 
 
+def test_what_is_put_with_its_definition_is_what_the_store_gives_back() -> None:
+    put, loaded = with_defaults("a"), with_defaults("a")
+    put.put("a", attached("a"), parse_definition(definition("a", "/bin/own")))
+    loaded.load({"a": attached("a")})
+    assert put.servers == loaded.servers
+    put.put("a", Detached(), parse_definition(definition("a")))
+    assert (shown(put), put.detached) == ({}, ["a"])
+
+
 def test_dropping_the_entry_lets_the_default_show_again() -> None:
     effective = with_defaults("a")
     effective.load({"a": Detached()})
