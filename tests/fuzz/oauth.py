@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from typing_extensions import override
 from yarl import URL
 
 from app.connections.address_rule import AddressRule, Reach, is_legacy_number, reach_of
+from app.connections.http_exchange import Post
 from app.connections.http_response import bearer_challenge, media_type, redirect_target
 from app.connections.oauth.clients import OAuthClient, client_for
 from app.connections.oauth.discovery import AuthorizationServer, discover
@@ -46,7 +46,7 @@ def _head(data: bytes) -> None:
         name, colon, value = line.partition(":")
         if colon and name:
             headers.add(name, value.strip())
-    answer = cast("aiohttp.ClientResponse", _Head(307, CIMultiDictProxy(headers)))
+    answer = cast("Post", _Head(307, CIMultiDictProxy(headers)))
     target = redirect_target(answer, URL_OF_SERVER)
     assert target is None or target.origin() == URL_OF_SERVER.origin(), "a redirect leaves the origin"
     assert media_type(answer) == media_type(answer).lower()
