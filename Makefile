@@ -33,9 +33,9 @@ types: env
 imports: env
 	$(BIN)/lint-imports
 
-# Two processes: most tests wait for other processes rather than compute. Each file stays in one.
+# Three processes on two cores: most tests wait for other processes rather than compute. Each file stays in one.
 unit: env
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 # Mutated input for every parser of foreign bytes, for FUZZ_SECONDS (120) in all; FUZZ_SEED repeats a run.
 fuzz: env
