@@ -24,6 +24,9 @@ from app.settings import TOKEN_NONE, VARIABLES, Settings
 MUST_BE_EXPLICIT = ("PLURNK_STDIO_POLICY", "PLURNK_REFERENCES")
 """What the operator must decide before other machines can reach the daemon, beside the token."""
 
+FAULTS_REMEDY = "Change it in the environment or in .env; .env.defaults explains every setting."
+"""What helps against a fault of the configuration."""
+
 
 class ConfigurationFaults(Exception):
     """The configuration cannot be used; ``lines`` names every fault, without any value."""

@@ -6,23 +6,83 @@ of the daemon is imported inside it: the program is the client's too, and a clie
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
+from app.cli.failures import UsageFault
 from app.cli.findings import are_good, documents, show_findings
+from app.cli.printable import printable
 from app.cli.screen import Screen
 from app.cli.session import JsonOption, print_json
-from app.configuration import Configuration, ConfigurationFaults, read
-from app.core.json_value import JsonObject
+from app.configuration import FAULTS_REMEDY, Configuration, ConfigurationFaults, read
+from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
 from app.home import Home, HomeRefused
 from app.tokens import TokenRefused, Tokens, operator_token
 
 USAGE = 2
 """Exit status of a faulty configuration."""
+
+LOOK_OVER = "plurnk-mcpd doctor looks over everything that a daemon needs."
+"""What helps against a refusal that says itself what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One invocation of one of these commands, and how it ends."""
+
+    kind: str
+    """The command's name; ``--json`` repeats it."""
+    as_json: bool = False
+
+    def configuration(self) -> Configuration:
+        """Return the configuration; its warnings are told.
+
+        Raises:
+            Exit: it is faulty.
+        """
+        try:
+            configuration = read(os.environ, Path.cwd())
+        except ConfigurationFaults as faults:
+            self._refuse_configuration(faults)
+        for warning in configuration.warnings:
+            sys.stderr.write(f"warning: {warning}\n")
+        return configuration
+
+    def end(self, result: JsonObject, text: str) -> None:
+        """Print the result, or the text that tells it to a person."""
+        if self.as_json:
+            print_json({"kind": self.kind, "ok": True, "result": result})
+        else:
+            sys.stdout.write(f"{text}\n")
+
+    def refuse(self, what: str, remedy: str = LOOK_OVER) -> NoReturn:
+        """Say why there is no result; the remedy is for programs, a person's text has it in itself.
+
+        Raises:
+            Exit: always.
+        """
+        if self.as_json:
+            self._print_failure(UsageFault(printable(what), remedy).document())
+        else:
+            sys.stderr.write(f"{what}\n")
+        raise typer.Exit(USAGE)
+
+    def _refuse_configuration(self, faults: ConfigurationFaults) -> NoReturn:
+        if self.as_json:
+            lines: list[Json] = [printable(line) for line in faults.lines]
+            fault = UsageFault("The configuration cannot be used.", FAULTS_REMEDY)
+            self._print_failure({**fault.document(), "faults": lines})
+        else:
+            sys.stderr.writelines(f"{line}\n" for line in faults.lines)
+        raise typer.Exit(USAGE)
+
+    def _print_failure(self, document: JsonObject) -> None:
+        print_json({"kind": self.kind, "ok": False, **document})
 
 
 def register(program: typer.Typer) -> None:
@@ -40,36 +100,46 @@ def _serve() -> None:
 
     from app.serving import StartRefused, serve  # noqa: PLC0415 likewise
 
-    configuration = _configuration()
+    command = _Command("serve")
+    configuration = command.configuration()
     try:
         anyio.run(serve, configuration, backend_options={"use_uvloop": True})
     except StartRefused as refused:
-        _refuse(str(refused))
+        command.refuse(str(refused))
 
 
-def _check() -> None:
+def _check(*, as_json: JsonOption = False) -> None:
     """Check the configuration and list every fault at once."""
-    configuration = _configuration()
+    command = _Command("check", as_json=as_json)
+    configuration = command.configuration()
     local = Path.cwd() / ".env"
-    layers = f"{local} and the environment" if local.is_file() else f"the environment, there is no {local}"
-    names = ", ".join(sorted(configuration.defaults)) or "none"
-    sys.stdout.write(f"The configuration is good.\nRead: {layers}.\nService defaults: {names}.\n")
+    is_read = local.is_file()
+    defaults = sorted(configuration.defaults)
+    result: JsonObject = {
+        "files": [printable(str(local))] if is_read else [],
+        "defaults": [*defaults],
+        "warnings": [printable(warning) for warning in configuration.warnings],
+    }
+    layers = f"{local} and the environment" if is_read else f"the environment, there is no {local}"
+    names = ", ".join(defaults) or "none"
+    command.end(result, f"The configuration is good.\nRead: {layers}.\nService defaults: {names}.")
 
 
-def _migrate() -> None:
+def _migrate(*, as_json: JsonOption = False) -> None:
     """Bring the database to this release's schema, as serve does."""
     from app.store.migrate import bring_to_head  # noqa: PLC0415 see the module
     from app.store.refusal import StoreRefused, database_path  # noqa: PLC0415 likewise
 
-    configuration = _configuration()
+    command = _Command("migrate", as_json=as_json)
+    configuration = command.configuration()
     settings = configuration.settings
     try:
         with Home.open(settings.home, configuration.environment.values) as home:
             path = database_path(settings.database_url or home.database)
             bring_to_head(path)
     except (HomeRefused, StoreRefused) as refused:
-        _refuse(str(refused))
-    sys.stdout.write(f"The database {path} has this release's schema.\n")
+        command.refuse(str(refused))
+    command.end({"database": printable(str(path))}, f"The database {path} has this release's schema.")
 
 
 def _token(
@@ -77,21 +147,24 @@ def _token(
         str | None,
         typer.Option("--workspace", "-w", help="Print a token that is valid for this workspace only."),
     ] = None,
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the operator's token, or one for a single workspace."""
-    configuration = _configuration()
+    command = _Command("token", as_json=as_json)
+    configuration = command.configuration()
     home = Home.locate(configuration.settings.home, configuration.environment.values)
     try:
         home.ensure()
         operator = operator_token(configuration.settings.token, home)
         if operator is None:
-            _refuse("PLURNK_TOKEN=none: the daemon asks for no token.")
+            command.refuse("PLURNK_TOKEN=none: the daemon asks for no token.", "Ask it without one.")
         printed = operator if workspace is None else Tokens(operator).for_workspace(workspace)
     except (HomeRefused, TokenRefused) as refused:
-        _refuse(str(refused))
+        command.refuse(str(refused))
     except Problem as problem:
-        _refuse(problem.detail)
-    sys.stdout.write(f"{printed}\n")
+        command.refuse(problem.detail, "Name another workspace.")
+    command.end({"token": printed}, printed)
 
 
 def _doctor(
@@ -120,19 +193,3 @@ def _doctor(
     else:
         show_findings(Screen(Console(highlight=False), Console(stderr=True, highlight=False)), findings)
     raise typer.Exit(0 if are_good(findings) else USAGE)
-
-
-def _configuration() -> Configuration:
-    try:
-        configuration = read(os.environ, Path.cwd())
-    except ConfigurationFaults as faults:
-        _refuse(*faults.lines)
-    for warning in configuration.warnings:
-        sys.stderr.write(f"warning: {warning}\n")
-    return configuration
-
-
-def _refuse(*lines: str) -> NoReturn:
-    for line in lines:
-        sys.stderr.write(f"{line}\n")
-    raise typer.Exit(USAGE)

@@ -14,7 +14,7 @@ from app.cli.client import DaemonClient
 from app.cli.failures import DaemonUnreachable, UsageFault
 from app.cli.findings import Finding, Verdict
 from app.cli.target import Target, TargetOptions, find
-from app.configuration import Configuration, ConfigurationFaults, read
+from app.configuration import FAULTS_REMEDY, Configuration, ConfigurationFaults, read
 from app.home import Daemon, Home, HomeRefused
 from app.serving import StartRefused, bound
 from app.store.examination import AtRevision, Empty, examine
@@ -29,8 +29,7 @@ def examined(process: Mapping[str, str], directory: Path, workspace: str) -> lis
     try:
         configuration = read(process, directory)
     except ConfigurationFaults as found:
-        fix = "Change it in the environment or in .env; .env.defaults explains every setting."
-        return [Finding("configuration", Verdict.FAULT, line, fix) for line in found.lines]
+        return [Finding("configuration", Verdict.FAULT, line, FAULTS_REMEDY) for line in found.lines]
     values = configuration.environment.values
     try:
         home = Home.locate(configuration.settings.home, values)

@@ -1,11 +1,15 @@
 """The daemon's own commands, as processes: what they print, and with which status they end."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from app.configuration import FAULTS_REMEDY
 
 pytestmark = pytest.mark.spec("cli")
 
@@ -22,6 +26,13 @@ def run(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Compl
         timeout=60,
         check=False,
     )
+
+
+def told(ended: subprocess.CompletedProcess[str]) -> tuple[int, dict[str, Any]]:
+    """Return the exit status and the one object that ``--json`` printed, and nothing else was."""
+    assert ended.stderr == ""
+    [line] = ended.stdout.splitlines()
+    return ended.returncode, json.loads(line)
 
 
 FAULTY = {
@@ -47,6 +58,77 @@ def test_a_faulty_configuration_is_refused_with_every_fault_before_anything_is_o
     assert "canary" not in ended.stderr
     assert "no-port" not in ended.stderr
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.spec("defaults")
+@pytest.mark.parametrize("command", ["check", "migrate", "token"])
+def test_a_program_reads_every_fault_of_the_configuration(tmp_path: Path, command: str) -> None:
+    status, document = told(run(tmp_path, command, "--json", **FAULTY))
+    faults = document.pop("faults")
+    assert (status, document) == (
+        2,
+        {
+            "kind": command,
+            "ok": False,
+            "error": {"detail": "The configuration cannot be used.", "next": FAULTS_REMEDY},
+        },
+    )
+    assert [line.partition(":")[0] for line in sorted(faults)] == [
+        "PLURNK_MCP_one_ARGS",
+        "PLURNK_MCP_two_ARGS",
+        "PLURNK_PORT",
+    ]
+    assert not any("canary" in line or "no-port" in line for line in faults)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_program_reads_what_was_checked_made_and_printed(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"d\xff")
+    directory.mkdir()
+    (directory / ".env").write_text("PLURNK_MCP_docs=https://docs.example/mcp\n")
+    home = str(tmp_path / "home")
+    checked = run(directory, "check", "--json", PLURNK_HOME=home, PLURNK_PROT="1")
+    assert checked.returncode == 0
+    assert json.loads(checked.stdout) == {
+        "kind": "check",
+        "ok": True,
+        "result": {
+            "files": [f"{tmp_path}/d\\udcff/.env"],
+            "defaults": ["docs"],
+            "warnings": [checked.stderr.removeprefix("warning: ").rstrip()],
+        },
+    }
+    result: object = {"database": f"{tmp_path}/d\\udcff/plurnk-mcpd/plurnk.db"}
+    unnamed = {"PLURNK_HOME": "", "XDG_STATE_HOME": str(directory)}
+    assert told(run(tmp_path, "migrate", "--json", **unnamed)) == (
+        0,
+        {"kind": "migrate", "ok": True, "result": result},
+    )
+    for options in ([], ["-w", "w"]):
+        result = {"token": run(tmp_path, "token", *options).stdout.strip()}
+        assert told(run(tmp_path, "token", "--json", *options)) == (
+            0,
+            {"kind": "token", "ok": True, "result": result},
+        )
+
+
+@pytest.mark.parametrize(
+    "arguments, environment, detail",
+    [
+        (["migrate"], {"PLURNK_HOME": "/dev/null"}, "/dev/null"),
+        (["token"], {"PLURNK_HOME": "/dev/null"}, "/dev/null"),
+        (["token"], {"PLURNK_TOKEN": "none"}, "PLURNK_TOKEN=none"),
+        (["token", "-w", "../x"], {}, "workspace"),
+    ],
+)
+def test_a_program_reads_why_a_command_refused(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str], detail: str
+) -> None:
+    status, document = told(run(tmp_path, *arguments, "--json", **environment))
+    assert (status, document["kind"], document["ok"]) == (2, arguments[0], False)
+    assert detail in document["error"]["detail"]
+    assert document["error"]["next"]
+    assert "result" not in document
 
 
 @pytest.mark.spec("defaults")
@@ -94,6 +176,9 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
         assert ended.returncode == 2
         assert str(database) in ended.stderr
         assert database.read_bytes() == b"this is no database " * 500
+    status, document = told(run(tmp_path, "migrate", "--json"))
+    assert (status, document["ok"]) == (2, False)
+    assert str(database) in document["error"]["detail"]
 
 
 @pytest.mark.spec("security")

@@ -36,8 +36,12 @@ class Finding:
 
     def document(self) -> JsonObject:
         """Return the finding as ``--json`` shows it."""
-        document: JsonObject = {"subject": self.subject, "verdict": str(self.verdict), "what": self.what}
-        return document if self.fix is None else {**document, "fix": self.fix}
+        document: JsonObject = {
+            "subject": self.subject,
+            "verdict": str(self.verdict),
+            "what": printable(self.what),
+        }
+        return document if self.fix is None else {**document, "fix": printable(self.fix)}
 
 
 def are_good(findings: Sequence[Finding]) -> bool:

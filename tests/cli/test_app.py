@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from app.cli.app import COMMANDS, app, register
 from app.cli.exit_status import ExitStatus
+from app.daemon_commands import register as register_daemon_commands
 
 SPEC = (Path(__file__).parents[2] / "SPEC.md").read_text()
 DAEMON_COMMANDS = ("serve", "check", "migrate", "token", "doctor")
@@ -64,3 +65,20 @@ def test_the_specification_lists_every_command_and_every_exit_status() -> None:
     assert sorted(listed) == sorted([*COMMANDS, *DAEMON_COMMANDS])
     [statuses] = re.findall(r"^Exit status (.*?)\. ", section, flags=re.MULTILINE)
     assert [int(number) for number in re.findall(r"(?:^|, )(\d+) ", statuses)] == [*ExitStatus]
+
+
+@pytest.mark.spec("cli")
+def test_every_command_that_has_a_result_gives_it_as_json() -> None:
+    program = typer.Typer()
+    register(program)
+    register_daemon_commands(program)
+    group = typer.main.get_group(program)
+    without = {
+        name
+        for name, command in group.commands.items()
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert without == {"serve", "demo"}
+    section = SPEC.split("## §cli", 1)[1]
+    [exempt] = re.findall(r"of every command but `(\w+)`.*? and `(\w+)`,", section)
+    assert {*exempt} == without

@@ -33,7 +33,8 @@ def test_only_a_fault_is_not_good() -> None:
 
 
 def test_a_program_reads_the_same() -> None:
-    assert documents([GOOD, ODD]) == [
+    assert documents([GOOD, ODD, BAD]) == [
         {"subject": "home", "verdict": "good", "what": "/h; no daemon runs on it"},
         {"subject": "token", "verdict": "warning", "what": "PLURNK_TOKEN=none", "fix": "Unset it."},
+        {"subject": "server time", "verdict": "fault", "what": "it ended\\x1b[2J"},
     ]
