@@ -16,8 +16,13 @@ from tests.faults.scope import AMENDED, MORE
 Json = dict[str, Any]
 FILE = Path(__file__).with_name("cases.jsonl")
 _WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_.]*)")
-PER_TRANSPORT = {"D1-g1", "L2-g1", "T1-g1"}
-"""Cases whose peer is ``both`` and whose steps name one transport: once as they stand, once over HTTP."""
+PER_TRANSPORT = {
+    *("C1-g1", "C1-g2", "C2-g1", "C2-g2", "C2-g3", "C3-g1", "C3-g2", "C4-g1", "C4-g3"),
+    *("C5-g1", "C5-g2", "C5-g3", "C6-g1", "C8-g1", "C10-g1"),
+    *("L1-g1", "L1-g2", "L2-g1", "L2-g2", "L3-g1", "L5-g1", "L5-g2", "L5-g3", "L6-g1", "L8-g1"),
+    *("A1-g1", "A2-g1", "D1-g1", "S3-g1", "T1-g1", "X1-g1", "X1-g4"),
+}
+"""Cases whose steps name stdio and whose fault is no matter of a process: once as they stand, once over HTTP."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from tests.faults.stepped_http import stepped_answers
 from tests.support.scripted_http import (
     ECHO,
     FRESH,
@@ -46,13 +47,10 @@ class Listening:
 
 def answers_of(peer: Json) -> dict[str, Script]:
     """Return what differs from the default peer, by JSON-RPC method."""
-    answers: dict[str, Script] = {}
+    answers = stepped_answers(peer)
     for member, read in _MEMBERS.items():
         if member in peer:
             answers.update(read(peer[member]))
-    for method, steps in peer.get("on", {}).items():
-        if any(step.get("sleep", 0) > 0 for step in steps):
-            answers[method] = stream(HANG)
     if "json_ctype" in peer:
         answers["tools/list"] = _retyped(result({"tools": [ECHO]}), peer["json_ctype"])
         answers["tools/call"] = _retyped(stream(response_event()), peer["sse_ctype"])
@@ -148,10 +146,6 @@ def _sequences(by_method: Json) -> dict[str, Script]:
     }
 
 
-def _tools(tools: list[Any]) -> dict[str, Script]:
-    return {"tools/list": result({"tools": tools})}
-
-
 def _by_bearer(names: dict[str, list[str]]) -> dict[str, Script]:
     def reply(seen: Seen) -> Reply:
         bearer = seen.headers.get("authorization", "").removeprefix("Bearer ")
@@ -166,7 +160,8 @@ def _blackhole(_after: str) -> dict[str, Script]:
 
 
 def _resources(uris: list[str]) -> dict[str, Script]:
-    return {"resources/list": result({"resources": [{"uri": uri, "name": uri} for uri in uris]})}
+    listed = [{"uri": uri, "name": uri} for uri in uris]
+    return {"resources/list": result({"resources": listed}), "resources/read": result({"contents": []})}
 
 
 def _listen(told: str) -> dict[str, Script]:
@@ -176,7 +171,6 @@ def _listen(told: str) -> dict[str, Script]:
 
 
 _MEMBERS: dict[str, Callable[[Any], dict[str, Script]]] = {
-    "tools": _tools,
     "resources": _resources,
     "listen": _listen,
     "answer": _answers,

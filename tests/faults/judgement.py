@@ -17,7 +17,8 @@ ALTERNATIVES = {"any_of", "by_variant", "with_tools_empty"}
 
 async def judge_all(world: World) -> list[str]:
     """Return what is wrong, one line each."""
-    faults: list[str] = []
+    is_strayed = world.run.is_over_http and bool(world.stdio.births)
+    faults = ["a process was started where HTTP was meant"] if is_strayed else []
     for expectation in world.case["expect"]:
         told = json.dumps(expectation, ensure_ascii=False)[:160]
         faults += [f"{told}: {fault}" for fault in await judge(world, expectation)]

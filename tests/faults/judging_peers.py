@@ -1,6 +1,7 @@
 """What the cases expect of peers and their processes. SPEC §connection."""
 
 import base64
+import itertools
 import json
 from typing import Any
 
@@ -30,13 +31,12 @@ async def zombies(world: World, told: Json) -> Faults:
 
 
 async def spawned(world: World, told: Json) -> Faults:
-    found = (
-        len({seen.connection for seen in world.http.seen})
-        if world.run.is_over_http
-        else len(world.stdio.births)
-    )
-    if found != told["spawned"] and not (world.run.is_over_http and found >= 1):
-        yield f"{found} were"
+    """So many processes were born; over HTTP requests came, or none did."""
+    if world.run.is_over_http:
+        if bool(world.http.seen) != bool(told["spawned"]):
+            yield f"{len(world.http.seen)} requests came"
+    elif len(world.stdio.births) != told["spawned"]:
+        yield f"{len(world.stdio.births)} were"
 
 
 async def child_argv(world: World, told: Json) -> Faults:
@@ -130,7 +130,10 @@ async def peer_rpc_count_max(world: World, told: Json) -> Faults:
 
 
 async def poll_gaps_min_ms(world: World, told: Json) -> Faults:
-    gaps = world.stdio.gaps_ms("tools/call", "tasks/get")
+    methods = ("tools/call", "tasks/get")
+    moments = [seen.at for seen in world.http.seen if seen.method in methods]
+    over_http = [(after - before) * 1000 for before, after in itertools.pairwise(moments)]
+    gaps = over_http if world.run.is_over_http else world.stdio.gaps_ms(*methods)
     if len(gaps) != len(told["poll_gaps_min_ms"]):
         yield f"{gaps}"
     for gap, least in zip(gaps, told["poll_gaps_min_ms"], strict=False):

@@ -96,7 +96,7 @@ class StdioPeer:
         deaf = [each for step in start for each in step.get("deaf", ())]
         deaf += ["TERM" for step in start if step.get("exit_on") == "EOF"]
         kept = [step for step in start if not step.keys() & {"deaf", "exit_on"}]
-        on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in _told(peer).items()}}
+        on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in told_of(peer).items()}}
         if "listen" in peer:
             on |= self._listening()
         files = {"births": str(self._births), "log": str(self._log), "times": str(self._times)}
@@ -130,7 +130,7 @@ class StdioPeer:
     def _translated(self, name: str, step: Json) -> Json:
         match step:
             case {"result": result}:
-                return {"result": {**_envelope(name), **result}}
+                return {"result": {**envelope(name), **result}}
             case {"notify": notification}:
                 return _notification(notification)
             case {"out": text}:
@@ -145,7 +145,8 @@ class StdioPeer:
                 return {}
 
 
-def _envelope(name: str) -> Json:
+def envelope(name: str) -> Json:
+    """Return what a result has unless its case says otherwise."""
     return {"resultType": "complete"} if name.startswith("tools/call") else dict(FRESH)
 
 
@@ -157,7 +158,7 @@ def _said(message: Json) -> Json:
     return {"raw": json.dumps(message).replace('"$pt"', "$pt").replace('"$id"', "$id") + "\n"}
 
 
-def _told(peer: Json) -> dict[str, list[Json]]:
+def told_of(peer: Json) -> dict[str, list[Json]]:
     """Return the steps by method of all the ways in which a case may give them."""
     told: dict[str, list[Json]] = dict(peer.get("on", {}))
     if "tools" in peer:

@@ -23,6 +23,8 @@ from tests.support.daemon import Daemon
 from tests.support.scripted_http import ScriptedHttp, Seen, scripted_http
 
 CLIENT_SECRET = "client-secret-of-the-cases"
+STDIO_ONLY = {"command", "args", "env", "cwd"}
+"""The members of a definition that HTTP has none of."""
 SHARED_ENVIRONMENT = {"PLURNK_HOST_EFFECT": "allow", "CS": CLIENT_SECRET}
 """Effects are one case's matter (C6-g1); the others call."""
 
@@ -117,7 +119,8 @@ class World:
     def definition(self, given: Json) -> Json:
         """Return a definition to send; over HTTP where the run says so."""
         if self.run.is_over_http and given.get("transport") == "stdio":
-            return {"name": given["name"], "transport": "http", "url": self.http.url}
+            shared = {name: value for name, value in given.items() if name not in STDIO_ONLY}
+            return {**shared, "transport": "http", "url": self.http.url}
         return given
 
     @property

@@ -11,6 +11,7 @@ import json
 import socket
 import ssl
 import struct
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ class Seen:
     raw_headers: list[tuple[str, str]]
     body: bytes
     connection: int
+    at: float = field(default_factory=time.monotonic)
+    """When it was read, by the monotonic clock."""
     gone: anyio.Event = field(default_factory=anyio.Event)
     """Set once the client closed while the reply was hanging or waiting."""
 
