@@ -23,6 +23,8 @@ PER_TRANSPORT = {
     *("A1-g1", "A2-g1", "D1-g1", "S3-g1", "T1-g1", "X1-g1", "X1-g4"),
 }
 """Cases whose steps name stdio and whose fault is no matter of a process: once as they stand, once over HTTP."""
+ALSO_STDIO = {"H4-g2", "L2-g3", "L4-g1", "R1-g1", "R1-g2"}
+"""Cases whose steps name HTTP and whose fault is no matter of HTTP: once as they stand, once over stdio."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ class Run:
     case: Json
     """With its variant filled in, other words not."""
     is_over_http: bool = False
-    """Whether stdio definitions stand for HTTP ones."""
+    """Whether each stdio definition is made one over HTTP."""
+    is_over_stdio: bool = False
+    """Whether each HTTP definition is made one over stdio."""
 
     @property
     def id(self) -> str:
@@ -60,6 +64,9 @@ def runs() -> Iterator[Run]:
             if case["id"] in PER_TRANSPORT:
                 yield Run(f"{identity}-stdio", expanded)
                 yield Run(f"{identity}-http", expanded, is_over_http=True)
+            elif case["id"] in ALSO_STDIO:
+                yield Run(f"{identity}-http", expanded)
+                yield Run(f"{identity}-stdio", expanded, is_over_stdio=True)
             else:
                 yield Run(identity, expanded)
 

@@ -17,8 +17,9 @@ ALTERNATIVES = {"any_of", "by_variant", "with_tools_empty"}
 
 async def judge_all(world: World) -> list[str]:
     """Return what is wrong, one line each."""
-    is_strayed = world.run.is_over_http and bool(world.stdio.births)
-    faults = ["a process was started where HTTP was meant"] if is_strayed else []
+    faults: list[str] = []
+    if (world.run.is_over_http and world.stdio.births) or (world.run.is_over_stdio and world.http.seen):
+        faults.append("the other transport was used")
     for expectation in world.case["expect"]:
         told = json.dumps(expectation, ensure_ascii=False)[:160]
         faults += [f"{told}: {fault}" for fault in await judge(world, expectation)]

@@ -155,8 +155,8 @@ async def open_listens(world: World, told: Json) -> Faults:
 
 
 async def effects(world: World, told: Json) -> Faults:
-    if len(world.http.of("tools/call")) != told["effects"]:
-        yield f"{len(world.http.of('tools/call'))}"
+    if _counts(world).get("tools/call", 0) != told["effects"]:
+        yield f"{_counts(world)}"
 
 
 async def peer_header(world: World, told: Json) -> Faults:

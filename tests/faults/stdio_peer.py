@@ -96,7 +96,8 @@ class StdioPeer:
         deaf = [each for step in start for each in step.get("deaf", ())]
         deaf += ["TERM" for step in start if step.get("exit_on") == "EOF"]
         kept = [step for step in start if not step.keys() & {"deaf", "exit_on"}]
-        on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in told_of(peer).items()}}
+        by_method = {**_http_told(peer), **told_of(peer)}
+        on = {**_defaults(peer), **{name: self._steps(name, told) for name, told in by_method.items()}}
         if "listen" in peer:
             on |= self._listening()
         files = {"births": str(self._births), "log": str(self._log), "times": str(self._times)}
@@ -155,7 +156,29 @@ def _notification(message: Json) -> Json:
 
 
 def _said(message: Json) -> Json:
-    return {"raw": json.dumps(message).replace('"$pt"', "$pt").replace('"$id"', "$id") + "\n"}
+    return {"raw": _line(message)}
+
+
+def _line(message: Json) -> str:
+    return json.dumps(message).replace('"$pt"', "$pt").replace('"$id"', "$id") + "\n"
+
+
+def _http_told(peer: Json) -> dict[str, list[Json]]:
+    """Return as steps what a case says of an HTTP peer and a process can do too."""
+    told: dict[str, list[Json]] = {
+        method: [{"out": _line(answer["json"])}]
+        for method, answer in peer.get("answer", {}).items()
+        if "json" in answer
+    }
+    for method, replies in peer.get("seq", {}).items():
+        told[method] = [
+            {"exit": 1, "nth": number}
+            for number, reply in enumerate(replies, 1)
+            if reply.get("then") == "reset"
+        ]
+    if "blackhole_after" in peer:
+        told["tools/call"] = [{"sleep": NEVER_MS}]
+    return told
 
 
 def told_of(peer: Json) -> dict[str, list[Json]]:

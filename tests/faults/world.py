@@ -117,10 +117,12 @@ class World:
         return f"{self.prefix}-{name}"
 
     def definition(self, given: Json) -> Json:
-        """Return a definition to send; over HTTP where the run says so."""
+        """Return a definition to send; over the other transport where the run says so."""
         if self.run.is_over_http and given.get("transport") == "stdio":
             shared = {name: value for name, value in given.items() if name not in STDIO_ONLY}
             return {**shared, "transport": "http", "url": self.http.url}
+        if self.run.is_over_stdio and given.get("transport") == "http":
+            return {"name": given["name"], "transport": "stdio", "command": str(self.stdio.program)}
         return given
 
     @property
