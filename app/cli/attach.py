@@ -8,17 +8,9 @@ import typer
 
 from app.cli import completion
 from app.cli.changes import end_change
+from app.cli.client_command import client_command
 from app.cli.definition import DefinitionWords, build
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    Session,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 
 NameWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="What the server is called.")]
 KnownName: TypeAlias = Annotated[
@@ -63,8 +55,9 @@ FileOption: TypeAlias = Annotated[
 ]
 
 
+@client_command("workspace.mcp.attach")
 def attach(
-    context: typer.Context,
+    session: Session,
     *,
     name: NameWord = None,
     target: TargetWords = None,
@@ -76,34 +69,21 @@ def attach(
     tools: ToolsOption = None,
     read: ReadOption = None,
     file: FileOption = None,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Attach a server by its URL or by the command that starts it.
 
     References to the daemon's environment are written '${NAME}', in single quotes; no secret belongs on the
     command line.
     """
-    session = open_session(
-        context,
-        "workspace.mcp.attach",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
     words = DefinitionWords(
         name, target or (), env or (), header or (), bearer, cwd, tools, read, file, sign_in
     )
-    perform(session, lambda: _define(session, words, verb="attached"))
+    _define(session, words, verb="attached")
 
 
+@client_command("workspace.mcp.replace")
 def replace(
-    context: typer.Context,
+    session: Session,
     *,
     name: KnownName = None,
     target: TargetWords = None,
@@ -115,29 +95,15 @@ def replace(
     tools: ToolsOption = None,
     read: ReadOption = None,
     file: FileOption = None,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Give a server another definition; the old one serves meanwhile.
 
     The words are those of attach, and they are the whole new definition.
     """
-    session = open_session(
-        context,
-        "workspace.mcp.replace",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
     words = DefinitionWords(
         name, target or (), env or (), header or (), bearer, cwd, tools, read, file, sign_in
     )
-    perform(session, lambda: _define(session, words, verb="replaced"))
+    _define(session, words, verb="replaced")
 
 
 def _define(session: Session, words: DefinitionWords, *, verb: str) -> None:

@@ -7,45 +7,31 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.client_command import client_command
 from app.cli.members import objects_of, text_of
 from app.cli.printable import one_line
 from app.cli.screen import Screen
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    TokenFileOption,
-    UrlOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 from app.core.json_value import JsonObject
 
 COLUMNS = {"at": "when", "actor": "token", "workspace": "workspace", "kind": "action", "server": "server"}
 
 
+@client_command("audit")
 def audit(
-    context: typer.Context,
+    session: Session,
     workspace: Annotated[
         str | None, typer.Option("--workspace", "-w", metavar="NAME", help="Of this workspace alone.")
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many rows at most.")
     ] = 20,
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Show who changed what, the newest first; for the operator."""
-    session = open_session(context, "audit", as_json=as_json, url=url, home=home, token_file=token_file)
-
-    def work() -> None:
-        query = {"limit": str(limit)} | ({} if workspace is None else {"workspace": workspace})
-        with session.client() as client:
-            result = client.get("/v1/audit", query)
-        session.end(result, lambda: show_audit(session.screen, result))
-
-    perform(session, work)
+    query = {"limit": str(limit)} | ({} if workspace is None else {"workspace": workspace})
+    with session.client() as client:
+        result = client.get("/v1/audit", query)
+    session.end(result, lambda: show_audit(session.screen, result))
 
 
 def show_audit(screen: Screen, result: JsonObject) -> None:

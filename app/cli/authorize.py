@@ -7,20 +7,12 @@ import typer
 from app.cli.browser import open_page
 from app.cli.changes import ServerName
 from app.cli.client import DaemonClient
+from app.cli.client_command import client_command
 from app.cli.conversation import ask
 from app.cli.failures import ProblemAnswer, QuestionOpen, SignInOpen
 from app.cli.members import objects_of, text_of
 from app.cli.questions import operation_of
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    Session,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 from app.cli.sign_in import Person, SignInLeft, callback_of
 from app.core.json_value import JsonObject
 
@@ -29,24 +21,17 @@ ROUNDS_MAX = 5
 """Pages of one sign-in, and attempts at them: what needs more needs somebody to look into it."""
 
 
+@client_command(KIND)
 def authorize(
-    context: typer.Context,
+    session: Session,
     name: ServerName,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page, or print it only.")
     ] = True,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Sign in to a server that asks for it, in a browser."""
-    session = open_session(
-        context, KIND, workspace=workspace, as_json=as_json, url=url, home=home, token_file=token_file
-    )
     person = Person(session.screen, ask, open_page if browser else _leave_closed)
-    perform(session, lambda: _authorize(session, name, person))
+    _authorize(session, name, person)
 
 
 def _authorize(session: Session, name: str, person: Person) -> None:

@@ -8,25 +8,18 @@ import typer
 from app.cli import completion
 from app.cli.arguments import parse
 from app.cli.client import DaemonClient
+from app.cli.client_command import client_command
 from app.cli.conversation import hold
 from app.cli.exit_status import ExitStatus
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    Session,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 from app.core.json_value import JsonObject
 
 KIND = "workspace.mcp.call"
 
 
+@client_command(KIND)
 def call(
-    context: typer.Context,
+    session: Session,
     *,
     server: Annotated[
         str, typer.Argument(metavar="SERVER", help="The attached server.", autocompletion=completion.servers)
@@ -42,17 +35,9 @@ def call(
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposal instead of asking.")] = False,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Call a tool and print what it answers."""
-    session = open_session(
-        context, KIND, workspace=workspace, as_json=as_json, url=url, home=home, token_file=token_file
-    )
-    perform(session, lambda: _call(session, server, tool, arguments or [], accepts_proposals=yes))
+    _call(session, server, tool, arguments or [], accepts_proposals=yes)
 
 
 def _call(session: Session, server: str, tool: str, words: list[str], *, accepts_proposals: bool) -> None:

@@ -8,17 +8,10 @@ import typer
 
 from app.cli import completion
 from app.cli.catalog_view import show_completion, show_read, show_tools
+from app.cli.client_command import client_command
 from app.cli.conversation import hold
 from app.cli.failures import UsageFault
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 from app.core.addresses import document_address, prompt_address, resource_address
 from app.core.json_value import JsonObject
 
@@ -28,8 +21,9 @@ PromptOption: TypeAlias = Annotated[
 PAIR = "Write it as KEY=VALUE."
 
 
+@client_command("workspace.mcp.tools")
 def tools(
-    context: typer.Context,
+    session: Session,
     server: Annotated[
         str | None,
         typer.Argument(
@@ -39,29 +33,11 @@ def tools(
         ),
     ] = None,
     schemas: Annotated[bool, typer.Option("--schemas", help="With their exact schemas; for --json.")] = False,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Show the enabled tools and whether they ask first."""
-    session = open_session(
-        context,
-        "workspace.mcp.tools",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-
-    def work() -> None:
-        wanted: JsonObject = {} if server is None else {"server": server}
-        result = session.act(**wanted, **({"schemas": True} if schemas else {}))
-        session.end(result, lambda: show_tools(session.screen, result, is_detailed=server is not None))
-
-    perform(session, work)
+    wanted: JsonObject = {} if server is None else {"server": server}
+    result = session.act(**wanted, **({"schemas": True} if schemas else {}))
+    session.end(result, lambda: show_tools(session.screen, result, is_detailed=server is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +53,9 @@ class ReadWords:
     wants_document: bool = False
 
 
+@client_command("workspace.mcp.read")
 def read(
-    context: typer.Context,
+    session: Session,
     *,
     what: Annotated[
         str,
@@ -95,32 +72,14 @@ def read(
     prompt: PromptOption = None,
     prompts: Annotated[bool, typer.Option("--prompts", help="The index of its prompts.")] = False,
     document: Annotated[bool, typer.Option("--document", help="The document of its tools.")] = False,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Read a resource, a prompt, an index or a server's document."""
-    session = open_session(
-        context,
-        "workspace.mcp.read",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
     given = ReadWords(what, words or (), prompt, prompts, document)
-
-    def work() -> None:
-        address = address_of(given)
-        action: JsonObject = {"kind": session.kind, "uri": address}
-        with session.client() as client:
-            result = hold(session, client, action, title=address)
-        session.end(result, lambda: show_read(session.screen, result))
-
-    perform(session, work)
+    address = address_of(given)
+    action: JsonObject = {"kind": session.kind, "uri": address}
+    with session.client() as client:
+        result = hold(session, client, action, title=address)
+    session.end(result, lambda: show_read(session.screen, result))
 
 
 def address_of(given: ReadWords) -> str:
@@ -149,8 +108,9 @@ def address_of(given: ReadWords) -> str:
     return server if "://" in server else f"{server}:///resources"
 
 
+@client_command("workspace.mcp.complete")
 def complete(
-    context: typer.Context,
+    session: Session,
     *,
     server: Annotated[
         str, typer.Argument(metavar="SERVER", help="The attached server.", autocompletion=completion.servers)
@@ -166,28 +126,10 @@ def complete(
     resource: Annotated[
         str | None, typer.Option("--resource", metavar="URI", help="A resource template of the server.")
     ] = None,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Complete an argument of a prompt or resource template."""
-    session = open_session(
-        context,
-        "workspace.mcp.complete",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-
-    def work() -> None:
-        result = session.act(server=server, **_asked(prompt, resource, argument, known or ()))
-        session.end(result, lambda: show_completion(session.screen, result))
-
-    perform(session, work)
+    result = session.act(server=server, **_asked(prompt, resource, argument, known or ()))
+    session.end(result, lambda: show_completion(session.screen, result))
 
 
 def _asked(prompt: str | None, resource: str | None, argument: str, known: Sequence[str]) -> JsonObject:

@@ -5,17 +5,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from app.cli import completion
+from app.cli.client_command import client_command
 from app.cli.exit_status import ExitStatus
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    Session,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.session import Session
 from app.core.json_value import JsonObject
 
 ServerName: TypeAlias = Annotated[
@@ -26,75 +18,23 @@ DefaultName: TypeAlias = Annotated[
 ]
 
 
-def detach(
-    context: typer.Context,
-    name: ServerName,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
-) -> None:
+@client_command("workspace.mcp.detach")
+def detach(session: Session, name: ServerName) -> None:
     """Detach a server; a service default stays hidden there."""
-    session = open_session(
-        context,
-        "workspace.mcp.detach",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-
-    def work() -> None:
-        result: JsonObject = session.act(name=name)
-        session.end(result, lambda: session.screen.say(f"✓ detached {name} (workspace {workspace})"))
-
-    perform(session, work)
+    result: JsonObject = session.act(name=name)
+    session.end(result, lambda: session.screen.say(f"✓ detached {name} (workspace {session.workspace})"))
 
 
-def reconnect(
-    context: typer.Context,
-    name: ServerName,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
-) -> None:
+@client_command("workspace.mcp.reconnect")
+def reconnect(session: Session, name: ServerName) -> None:
     """Connect a server anew and list it afresh; its definition stays."""
-    session = open_session(
-        context,
-        "workspace.mcp.reconnect",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-    perform(session, lambda: end_change(session, "reconnected", name, session.act(name=name)))
+    end_change(session, "reconnected", name, session.act(name=name))
 
 
-def restore(
-    context: typer.Context,
-    name: DefaultName,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
-) -> None:
+@client_command("workspace.mcp.restore")
+def restore(session: Session, name: DefaultName) -> None:
     """Drop the workspace's entry: the service default shows again."""
-    session = open_session(
-        context,
-        "workspace.mcp.restore",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-    perform(session, lambda: end_change(session, "restored", name, session.act(name=name)))
+    end_change(session, "restored", name, session.act(name=name))
 
 
 def end_change(session: Session, verb: str, name: str, result: JsonObject) -> None:

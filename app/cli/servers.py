@@ -1,39 +1,11 @@
 """The command ``list``: what is attached, and how each server is. SPEC §cli."""
 
-import typer
-
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-)
+from app.cli.client_command import client_command
+from app.cli.session import Session
 
 
-def list_servers(
-    context: typer.Context,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
-) -> None:
+@client_command("workspace.mcp.list")
+def list_servers(session: Session) -> None:
     """Show the servers of a workspace and how each one is."""
-    session = open_session(
-        context,
-        "workspace.mcp.list",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-
-    def work() -> None:
-        result = session.act()
-        session.end(result, lambda: session.screen.show_servers(workspace, result))
-
-    perform(session, work)
+    result = session.act()
+    session.end(result, lambda: session.screen.show_servers(session.workspace, result))

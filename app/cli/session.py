@@ -85,13 +85,13 @@ def open_session(
     context: typer.Context,
     kind: str,
     *,
-    workspace: str = "default",
-    as_json: bool = False,
-    url: str | None = None,
-    home: Path | None = None,
-    token_file: Path | None = None,
+    workspace: WorkspaceOption = "default",
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+    home: HomeOption = None,
+    token_file: TokenFileOption = None,
 ) -> Session:
-    """Return the session of one command."""
+    """Return the session of one command; the options are those that every client command takes."""
     same = _flags(
         {
             "-w": None if workspace == "default" else workspace,

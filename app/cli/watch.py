@@ -9,21 +9,12 @@ import typer
 from rich.live import Live
 
 from app.cli.client import DaemonClient
+from app.cli.client_command import client_command
 from app.cli.conversation import Answered, ending_of
 from app.cli.dashboard import dashboard, line_of
 from app.cli.failures import AnswerLost, CommandFailure
 from app.cli.members import objects_of, text_of
-from app.cli.session import (
-    HomeOption,
-    JsonOption,
-    Session,
-    TokenFileOption,
-    UrlOption,
-    WorkspaceOption,
-    open_session,
-    perform,
-    print_json,
-)
+from app.cli.session import Session, print_json
 from app.cli.watched_state import Change, WatchedState
 from app.core.json_value import JsonObject
 
@@ -32,31 +23,18 @@ LOOK_UP_SECONDS = 5.0
 Show: TypeAlias = Callable[[list[Change]], None]
 
 
+@client_command("workspace.mcp.watch")
 def watch(
-    context: typer.Context,
+    session: Session,
     seconds: Annotated[
         float | None, typer.Option("--seconds", metavar="N", help="Stop after so long; else at Ctrl-C.")
     ] = None,
-    workspace: WorkspaceOption = "default",
-    as_json: JsonOption = False,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    token_file: TokenFileOption = None,
 ) -> None:
     """Follow a workspace: servers, sign-ins, operations, questions.
 
     Without a terminal each change is a line; with --json each is one object that holds the whole state.
     """
-    session = open_session(
-        context,
-        "workspace.mcp.watch",
-        workspace=workspace,
-        as_json=as_json,
-        url=url,
-        home=home,
-        token_file=token_file,
-    )
-    perform(session, lambda: _watch(session, seconds))
+    _watch(session, seconds)
 
 
 def _watch(session: Session, seconds: float | None) -> None:
