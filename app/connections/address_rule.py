@@ -67,13 +67,8 @@ class Reach(IntEnum):
 
 def reach_of(address: str) -> Reach:
     """Return how private an address is, as the socket gets it; of what is no address nothing public is assumed."""
-    try:
-        found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
-    except ValueError:
-        return Reach.LOOPBACK
-    if found.is_loopback or found.is_unspecified:
-        return Reach.LOOPBACK
-    return Reach.PUBLIC if _is_public(found) and found not in METADATA else Reach.PRIVATE
+    found = _read(address)
+    return Reach.LOOPBACK if found is None else _reach(found)
 
 
 class AddressNotAllowedError(OSError):
@@ -97,9 +92,8 @@ class AddressRule:
 
     def allows(self, host: str, address: str) -> bool:
         """Return whether a connection for this URL host may go to this address, as the socket gets it."""
-        try:
-            found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
-        except ValueError:
+        found = _read(address)
+        if found is None:
             return False
         if any(found in network for network in self._networks):
             return True
@@ -113,14 +107,13 @@ class AddressRule:
 
     def allows_named(self, address: str, reach: Reach) -> bool:
         """Return whether a URL that a server named may lead to this address, where its own is that private."""
-        try:
-            found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
-        except ValueError:
+        found = _read(address)
+        if found is None:
             return False
         if found.is_link_local or found in METADATA:
             is_listed = any(found in network for network in self._networks)
             return is_listed and reach >= Reach.PRIVATE
-        return reach_of(address) <= reach
+        return _reach(found) <= reach
 
     @property
     def is_restricted(self) -> bool:
@@ -145,11 +138,7 @@ class AddressRule:
 
 def is_address(host: str) -> bool:
     """Return whether a URL host, without brackets, is an address and no name."""
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+    return _read(host) is not None
 
 
 def is_legacy_number(host: str) -> bool:
@@ -189,6 +178,20 @@ class JudgedResolver(AbstractResolver):
 def _canonical_name(name: str) -> str:
     """Return a host name or name pattern as names are compared: lower case, without the final dot."""
     return name.strip("[]").lower().removesuffix(".")
+
+
+def _read(address: str) -> Address | None:
+    """Return the address that is connected to in the end, or None where the text is none; a zone is passed over."""
+    try:
+        return _embedded(ipaddress.ip_address(address.partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _reach(address: Address) -> Reach:
+    if address.is_loopback or address.is_unspecified:
+        return Reach.LOOPBACK
+    return Reach.PUBLIC if _is_public(address) and address not in METADATA else Reach.PRIVATE
 
 
 def _embedded(address: Address) -> Address:
