@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.expected import ALONE, RELEASES, SCORED, STRICT, UNSCORED, needed
 from tests.conformance.suite import SECRETS, Outcome, Suite, installed
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600), pytest.mark.spec("revision", "oauth")]
 AT_ONCE = 4
@@ -37,11 +37,8 @@ def suite_directory(request: pytest.FixtureRequest) -> Path:
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon for everything; effects need no person here."""
     directory = tmp_path_factory.mktemp("daemon")
-    daemon = Daemon(directory, {"PLURNK_HOST_EFFECT": "allow", **SECRETS})
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(directory, {"PLURNK_HOST_EFFECT": "allow", **SECRETS}) as daemon:
+        yield daemon
 
 
 @pytest.fixture(scope="module", params=RELEASES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.official_client import OfficialClient, installed, official_client
 from tests.support.peers.programs import FASTMCP_SERVER, SCRIPTED, SDK_SERVER, http_peer
 
@@ -43,11 +43,8 @@ def scripted_url() -> Generator[str]:
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One running daemon with its defaults, shared by a module; each test uses a workspace of its own."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"))
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.daemon import Daemon, run_input
+from tests.support.daemon import Daemon, run_input, running_daemon
 from tests.support.peers.programs import SCRIPTED, http_definition, http_peer, scripted_definition
 from tests.support.processes import peers_of
 from tests.support.standing import standing, until_it_stands
@@ -32,11 +32,8 @@ WAYS = [
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """A daemon that does not wait long for the silent, and lists no more than fifty entries."""
     settings = {"PLURNK_MCP_CONNECT_TIMEOUT": "3000", "PLURNK_MAX_CATALOG_ENTRIES": "50"}
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), settings)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), settings) as daemon:
+        yield daemon
 
 
 @pytest.fixture

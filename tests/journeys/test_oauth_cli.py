@@ -14,7 +14,7 @@ import pytest
 from app.cli.definition import REDIRECT_URL
 from tests.cli.conftest import CLIENT
 from tests.support.browser import callback_of
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.redirecting import free_port
 from tests.support.signing_in import ENVIRONMENT, LIMIT, SigningIn, signing_in
 from tests.support.terminal import Terminal, terminal
@@ -30,11 +30,8 @@ urllib.request.urlopen(sys.argv[1]).read()
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the clients' secret."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT) as daemon:
+        yield daemon
 
 
 def shell(it: SigningIn, directory: Path, *words: str, browser: str = "") -> AbstractContextManager[Terminal]:

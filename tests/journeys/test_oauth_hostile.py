@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from tests.support.authorization_server import REDIRECT
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.oauth_documents import METADATA, document, documents, metadata
 from tests.support.scripted_http import Reply, ScriptedHttp
 from tests.support.secrets_scan import leaks, leaks_in
@@ -68,11 +68,8 @@ PAGES = {"a secret": CLIENT_SECRET, "a parameter twice": "x&state=y", "a length"
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the clients' secret and writes down all it can."""
     told = {"PLURNK_LOG_LEVEL": "debug", "PLURNK_LOG_FORMAT": "json"}
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), {**ENVIRONMENT, **told})
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), {**ENVIRONMENT, **told}) as daemon:
+        yield daemon
 
 
 @pytest.fixture(scope="module")

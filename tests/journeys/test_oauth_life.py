@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.authorization_server import REDIRECT, authorization_server
 from tests.support.browser import callback_of
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.eventually import eventually
 from tests.support.secrets_scan import leaks, leaks_in
 from tests.support.signing_in import (
@@ -27,11 +27,8 @@ pytestmark = [pytest.mark.spec("oauth")]
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the clients' secret."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT) as daemon:
+        yield daemon
 
 
 async def ten_calls(it: SigningIn, meanwhile: Callable[[], Any]) -> list[dict[str, Any]]:

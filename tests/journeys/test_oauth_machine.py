@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import anyio
 import pytest
 
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.signing_in import CLIENT_SECRET, ENVIRONMENT, LIMIT, signing_in
 
 pytestmark = [pytest.mark.spec("oauth")]
@@ -16,11 +16,8 @@ EXTENSION = "io.modelcontextprotocol/oauth-client-credentials"
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the machine's secret."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT) as daemon:
+        yield daemon
 
 
 async def test_a_machine_attaches_at_once_and_gets_another_token_when_one_ends(

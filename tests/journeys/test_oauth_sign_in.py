@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.authorization_server import REDIRECT
 from tests.support.browser import callback_of
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.fastmcp_oauth import fastmcp_oauth
 from tests.support.signing_in import ENVIRONMENT, LIMIT, METADATA_URL, PRE_REGISTERED, signing_in
 
@@ -19,11 +19,8 @@ pytestmark = [pytest.mark.spec("oauth")]
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the clients' secret."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT) as daemon:
+        yield daemon
 
 
 def with_query(callback: str, **changes: str | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.authorization_server import REDIRECT
 from tests.support.authorized_house import guard
 from tests.support.browser import callback_of
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.deferring import completed, handle
 from tests.support.scripted_http import FRESH, REVISION, Reply, result, scripted_http
 from tests.support.secrets_scan import leaks
@@ -24,11 +24,8 @@ TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One daemon that has the clients' secret."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon"), ENVIRONMENT) as daemon:
+        yield daemon
 
 
 async def test_one_sign_in_serves_two_calls_that_asked_at_once(daemon: Daemon, workspace: str) -> None:

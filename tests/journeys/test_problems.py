@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.daemon import Daemon, run_input
+from tests.support.daemon import Daemon, run_input, running_daemon
 from tests.support.peers.programs import scripted_definition, stdio_definition
 from tests.support.scripted_http import Reply, scripted_http
 
@@ -42,11 +42,8 @@ ANY = object()
 @pytest.fixture(scope="module")
 async def tight(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """A daemon whose operator allows little."""
-    daemon = Daemon(tmp_path_factory.mktemp("tight"), TIGHT)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("tight"), TIGHT) as daemon:
+        yield daemon
 
 
 def rows() -> dict[str, tuple[int, bool]]:

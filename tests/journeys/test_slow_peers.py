@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.daemon import Daemon, run_input
+from tests.support.daemon import Daemon, run_input, running_daemon
 from tests.support.peers.programs import http_definition
 from tests.support.scripted_http import HANG, Chunk, Reply, scripted_http, stream
 
@@ -44,11 +44,8 @@ async def hasty(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daem
         "PLURNK_MCP_REQUEST_TIMEOUT": str(REQUEST_MS),
         "PLURNK_HOST_EFFECT": "allow",
     }
-    daemon = Daemon(tmp_path_factory.mktemp("hasty"), environment)
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("hasty"), environment) as daemon:
+        yield daemon
 
 
 async def test_a_peer_that_is_slow_at_any_phase_costs_its_deadline_and_nobody_else(hasty: Daemon) -> None:

@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from tests.support.compatibility import NONE, PAGE, Attached, Refused, row, with_rows
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, running_daemon
 from tests.support.processes import children, command_lines, until_gone
 from tests.support.published import MODERN, REFUSED, Call, Environments, Peer, running
 from tests.support.standing import stored
@@ -30,11 +30,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One running daemon for all of them."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"))
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon
 
 
 @pytest.fixture(scope="module")

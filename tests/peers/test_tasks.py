@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.daemon import Daemon, run_input
+from tests.support.daemon import Daemon, run_input, running_daemon
 from tests.support.peers.programs import HERE, http_definition
 from tests.support.published import environment_with
 
@@ -28,11 +28,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Daemon]:
     """One running daemon for all of them."""
-    daemon = Daemon(tmp_path_factory.mktemp("daemon"))
-    try:
-        yield await daemon.start()
-    finally:
-        daemon.close()
+    async with running_daemon(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import anyio
@@ -217,6 +218,18 @@ class Daemon:
         """Return every event of one AG-UI run of an action."""
         async with self.run(run_input(workspace, {"kind": kind, **params})) as events:
             return [event async for event in events]
+
+
+@asynccontextmanager
+async def running_daemon(
+    directory: Path, environment: Mapping[str, str] = MappingProxyType({})
+) -> AsyncGenerator[Daemon]:
+    """Start a daemon in the directory for the block; none is left afterwards."""
+    daemon = Daemon(directory, environment)
+    try:
+        yield await daemon.start()
+    finally:
+        daemon.close()
 
 
 def announced_address(announced: Path) -> str:
