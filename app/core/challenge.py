@@ -21,6 +21,11 @@ class BearerChallenge:
     """The scopes the refused request needs, in the server's order, each once; None where it names none."""
     error: str | None = None
 
+    @property
+    def wants_scope(self) -> bool:
+        """Whether the token is good and grants too little. RFC 6750 §3.1."""
+        return self.error == "insufficient_scope"
+
 
 _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 a token of RFC 9110 §5.6.2, no secret
 _BETWEEN: Final = re.compile(r"[\s,]*")

@@ -14,7 +14,6 @@ from app.core.web_host import shown_host, web_host
 SIGN_INS_MAX = 2
 """How often one operation asks a person to sign in."""
 REASON = "plurnk:authorization"
-INSUFFICIENT_SCOPE = "insufficient_scope"
 CALLBACK_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {"callbackUrl": {"type": "string"}},
@@ -36,7 +35,7 @@ def is_demanded(answer: Answer) -> bool:
         case HttpRefusal(problem=None, status=401):
             return True
         case HttpRefusal(problem=None, status=403, bearer_challenge=challenge):
-            return parse_challenge(challenge).error == INSUFFICIENT_SCOPE
+            return parse_challenge(challenge).wants_scope
         case _:
             return False
 

@@ -6,7 +6,6 @@ so that endpoints that have changed are seen; a refresh token is not used: the c
 
 import time
 from functools import partial
-from typing import Final
 
 from anyio.abc import TaskGroup
 from typing_extensions import override
@@ -23,8 +22,6 @@ from app.core.definitions import ClientCredentials
 from app.core.oauth_problems import OAuthClientCredentialsFailed
 from app.core.problem import Problem
 from app.core.problems import AuthorizationRefused
-
-INSUFFICIENT_SCOPE: Final = "insufficient_scope"
 
 
 class MachineAuthorization(ServerAuthorization):
@@ -56,7 +53,7 @@ class MachineAuthorization(ServerAuthorization):
     ) -> Problem | None:
         """Ask for a token with the credentials, once for all who wait; after a 403 with the scopes it wants besides."""
         challenge = parse_challenge(refusal.bearer_challenge)
-        if refusal.status == 403 and challenge.error != INSUFFICIENT_SCOPE:
+        if refusal.status == 403 and not challenge.wants_scope:
             return None
         return await self._share(group, partial(self._obtain, challenge))
 
