@@ -80,7 +80,7 @@ class Connector:
         self._environment = environment
         self._mask = mask
         self._pool = HttpPool(settings)
-        self._authorizations = Authorizations(settings, mask)
+        self._authorizations = Authorizations(settings, mask, tls=self._pool.tls)
         self._reaper = reaper or Reaper()
         self._telemetry = telemetry or Telemetry()
         self._caches = caches or Caches(

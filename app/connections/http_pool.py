@@ -43,7 +43,8 @@ class HttpPool:
         """
         self._rule = AddressRule(settings.http_hosts)
         self._proxy = settings.http_proxy
-        self._tls = tls_context(settings.ca_file)
+        self.tls = tls_context(settings.ca_file)
+        """The roots that every connection of the daemon is verified by; reading them takes a tenth of a second."""
         self._connector: BoundedConnector | None = None
         self._is_closed = False
 
@@ -68,7 +69,7 @@ class HttpPool:
                 resolver=resolver if self._proxy else JudgedResolver(self._rule, resolver),
                 socket_factory=probed_socket,
                 limit=0,
-                ssl=self._tls,
+                ssl=self.tls,
                 keepalive_timeout=KEEPALIVE_S,
             )
         proxy = URL(self._proxy) if self._proxy else None
@@ -114,6 +115,7 @@ def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> soc
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """Return a verifying context with the system's roots and those of the file."""
     context = ssl.create_default_context()
+    context.set_alpn_protocols(("http/1.1",))  # as both HTTP clients that share it would
     if ca_file is not None:
         try:
             context.load_verify_locations(cafile=ca_file)

@@ -1,5 +1,6 @@
 """connector.py: from a definition to a READY connection, or to the one right Problem and nothing left."""
 
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -85,6 +86,14 @@ async def house(environment: dict[str, str] | None = None, **settings: Any) -> A
 
 def fits(_kind: type[ConnectorPort]) -> None:
     """Be judged by the type checker."""
+
+
+def test_the_roots_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[ssl.SSLContext] = []
+    create = ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda: read.append(create()) or read[-1])
+    Connector(Settings(), {}, Mask())
+    assert len(read) == 1
 
 
 def test_it_is_the_port() -> None:

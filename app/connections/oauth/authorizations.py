@@ -1,5 +1,6 @@
 """Which authorization a connection gets: none, the one its attachment has, or a new one. SPEC §oauth, §definition."""
 
+import ssl
 import time
 from typing import Final, assert_never
 
@@ -31,13 +32,20 @@ CLIENT_CREDENTIALS: Final = "io.modelcontextprotocol/oauth-client-credentials"
 class Authorizations:
     """Makes the authorizations of a daemon."""
 
-    def __init__(self, settings: Settings, mask: Mask, *, clock: Clock = time.monotonic) -> None:
-        """Take the operator's terms for what servers name, and the mask that learns every secret.
+    def __init__(
+        self,
+        settings: Settings,
+        mask: Mask,
+        *,
+        tls: ssl.SSLContext | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """Take the operator's terms for what servers name, the mask that learns every secret, and the roots.
 
         Raises:
             ValueError: ``PLURNK_CA_FILE`` cannot be read.
         """
-        self._fetching = Fetching(settings, mask)
+        self._fetching = Fetching(settings, mask, tls=tls)
         self._clock = clock
 
     def of(

@@ -6,6 +6,7 @@ what a document means is for ``discovery``, ``clients`` and ``tokens``.
 """
 
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -65,15 +66,22 @@ async def system_addresses(host: str, port: int) -> Sequence[str]:
 class Fetching:
     """The operator's terms for every fetch, and the mask that learns what is fetched."""
 
-    def __init__(self, settings: Settings, mask: Mask, *, resolve: Resolve = system_addresses) -> None:
-        """Read the roots; nothing is opened.
+    def __init__(
+        self,
+        settings: Settings,
+        mask: Mask,
+        *,
+        tls: ssl.SSLContext | None = None,
+        resolve: Resolve = system_addresses,
+    ) -> None:
+        """Take the roots, or read them where nobody has; nothing is opened.
 
         Raises:
             ValueError: ``PLURNK_CA_FILE`` has no certificates that can be read.
         """
         self.rule = AddressRule(settings.http_hosts)
         self.proxy = settings.http_proxy
-        self.tls = tls_context(settings.ca_file)
+        self.tls = tls or tls_context(settings.ca_file)
         self.mask = mask
         self.resolve = resolve
 
