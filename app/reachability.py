@@ -19,7 +19,7 @@ from app.core.defaults import Definition
 from app.core.json_value import JsonObject
 from app.core.masking import Mask
 from app.core.problem import Problem, Stage
-from app.ports import AuthorizationDemanded, Connection, Target
+from app.ports import Connection, Target
 
 WORKSPACE = "doctor"
 """The name under which a connection is made that belongs to no workspace."""
@@ -41,7 +41,8 @@ def _told(server: JsonObject, same: str) -> Finding:
         case "connected":
             return _good(name, text_of(server, "protocolVersion"))
         case "authorization-required":
-            return _sign_in(name, f"plurnk-mcpd authorize{same} {name}")
+            fix = f"plurnk-mcpd authorize{same} {name}"
+            return Finding(f"server {name}", Verdict.WARNING, "asks for a sign-in", fix)
         case _:
             problem = server.get("problem")
             fault: JsonObject = problem if isinstance(problem, dict) else {}
@@ -85,8 +86,6 @@ async def _reached(connector: Connector, definition: Definition, group: TaskGrou
     target = Target(workspace=WORKSPACE, definition=definition, source="service", is_explicit=False)
     try:
         connection = await connector.open(target, group, _unheard)
-    except AuthorizationDemanded:
-        return _sign_in(definition.name, f"Start the daemon, then: plurnk-mcpd authorize {definition.name}")
     except Problem as problem:
         fix = command(problem.document(Stage.MANAGEMENT), "")
         return Finding(f"server {definition.name}", Verdict.FAULT, problem.detail, fix)
@@ -103,7 +102,3 @@ def _unheard(_connection: Connection) -> None:
 
 def _good(name: str, revision: str) -> Finding:
     return Finding(f"server {name}", Verdict.GOOD, f"connected, speaks {revision}")
-
-
-def _sign_in(name: str, fix: str) -> Finding:
-    return Finding(f"server {name}", Verdict.WARNING, "asks for a sign-in", fix)

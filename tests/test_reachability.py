@@ -8,7 +8,8 @@ import pytest
 
 from app.cli.findings import Finding, Verdict
 from app.configuration import read
-from app.reachability import of_defaults
+from app.core.json_value import JsonObject
+from app.reachability import _told, of_defaults
 from tests.support.peers.programs import SCRIPTED
 
 pytestmark = pytest.mark.spec("cli", "revision")
@@ -35,3 +36,27 @@ def test_every_default_is_connected_to_once_and_left_again(tmp_path: Path) -> No
 
 def test_without_defaults_there_is_nothing_to_reach(tmp_path: Path) -> None:
     assert of_defaults(read({}, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("server", "verdict", "what", "fix"),
+    [
+        (
+            {"state": "connected", "protocolVersion": "2026-07-28"},
+            Verdict.GOOD,
+            "connected, speaks 2026-07-28",
+            None,
+        ),
+        (
+            {"state": "authorization-required"},
+            Verdict.WARNING,
+            "asks for a sign-in",
+            "plurnk-mcpd authorize -w w p",
+        ),
+        ({"state": "unavailable"}, Verdict.FAULT, "it is not connected", "plurnk-mcpd reconnect -w w p"),
+    ],
+)
+def test_what_the_daemon_tells_of_a_server_is_a_finding_with_its_command(
+    server: JsonObject, verdict: Verdict, what: str, fix: str | None
+) -> None:
+    assert _told({"name": "p", **server}, " -w w") == Finding("server p", verdict, what, fix)
