@@ -25,3 +25,12 @@ class Principal:
         """
         if self.workspace is not None and self.workspace != workspace:
             raise WorkspaceRefused
+
+    def require_operator(self) -> None:
+        """Return where the caller is the operator.
+
+        Raises:
+            WorkspaceRefused: the token is one workspace's.
+        """
+        if self.workspace is not None:
+            raise WorkspaceRefused

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 from app.core.audit import AuditRow
 from app.core.json_value import JsonObject
 from app.core.names import parse_workspace_name
-from app.core.problems import ParameterInvalid, WorkspaceRefused
+from app.core.problems import ParameterInvalid
 from app.doors.asgi import Receive, Scope, Send
 from app.doors.endpoint import host_of
 from app.doors.security import principal_of
@@ -24,8 +24,7 @@ async def show_audit(scope: Scope, _receive: Receive, send: Send) -> None:
         WorkspaceInvalid: it names no workspace.
         StoreUnavailable: the database could not be read.
     """
-    if principal_of(scope).workspace is not None:
-        raise WorkspaceRefused
+    principal_of(scope).require_operator()
     limit, workspace = _asked(scope["query_string"])
     rows = await host_of(scope).store.audit_rows(limit=limit, workspace=workspace)
     await send_json(send, {"audit": [_row(each) for each in rows]})

@@ -5,7 +5,7 @@ from functools import cache
 import orjson
 
 from app.core.definitions import SCHEMA
-from app.core.problems import ShuttingDown, WorkspaceRefused
+from app.core.problems import ShuttingDown
 from app.doors.asgi import Receive, Scope, Send, send_whole
 from app.doors.endpoint import exposition_of, host_of, streams_of
 from app.doors.security import principal_of
@@ -40,7 +40,7 @@ async def list_workspaces(scope: Scope, _receive: Receive, send: Send) -> None:
         WorkspaceRefused: the token is one workspace's.
         StoreUnavailable: the database could not be read.
     """
-    _require_operator(scope)
+    principal_of(scope).require_operator()
     await send_json(send, {"workspaces": [*await host_of(scope).manager.names()]})
 
 
@@ -50,7 +50,7 @@ async def metrics(scope: Scope, _receive: Receive, send: Send) -> None:
     Raises:
         WorkspaceRefused: the token is one workspace's.
     """
-    _require_operator(scope)
+    principal_of(scope).require_operator()
     await send_whole(send, 200, exposition_of(scope), media_type=PROMETHEUS_TEXT)
 
 
@@ -62,16 +62,6 @@ async def definition_schema(_scope: Scope, _receive: Receive, send: Send) -> Non
 async def openapi(_scope: Scope, _receive: Receive, send: Send) -> None:
     """Answer the OpenAPI document of both doors."""
     await send_whole(send, 200, _openapi_bytes())
-
-
-def _require_operator(scope: Scope) -> None:
-    """Return where the request is the operator's.
-
-    Raises:
-        WorkspaceRefused: the token is one workspace's.
-    """
-    if principal_of(scope).workspace is not None:
-        raise WorkspaceRefused
 
 
 @cache

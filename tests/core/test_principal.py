@@ -18,3 +18,9 @@ def test_a_workspace_token_is_for_its_workspace_only() -> None:
     assert Principal("a").actor == "workspace"
     with pytest.raises(WorkspaceRefused):
         Principal("a").require("A")
+
+
+def test_what_is_the_operators_is_no_workspace_tokens() -> None:
+    Principal().require_operator()
+    with pytest.raises(WorkspaceRefused):
+        Principal("a").require_operator()
