@@ -28,7 +28,6 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> LogLines:
     """
     level = LEVELS[settings.log_level]
     shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -41,7 +40,7 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> LogLines:
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
-        cache_logger_on_first_use=False,
+        cache_logger_on_first_use=True,
     )
     handler = LogLinesHandler(lines)
     handler.setFormatter(

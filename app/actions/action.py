@@ -74,7 +74,7 @@ class Params(BaseModel):
     @classmethod
     def _few_unknown(cls, given: Any) -> Any:
         """Return the known members and the first few of the others, which refuse the object as well as all would."""
-        fields = cls.model_fields
+        fields = cls.__pydantic_fields__
         if not isinstance(given, dict) or len(given := cast("dict[str, Any]", given)) <= len(fields):
             return given
         unknown = islice((name for name in given if name not in fields), UNKNOWN_MAX)

@@ -5,6 +5,7 @@ are taken and passed over for as long as they come.
 """
 
 import asyncio
+import select
 from functools import partial
 from typing import Any, Final
 
@@ -16,8 +17,24 @@ HEADS_MAX: Final = 64
 """Heads of answers that may wait to be taken; one request at a time is on a connection."""
 
 
+_HANGUP: Final = getattr(select, "POLLRDHUP", 0)
+"""Linux tells of a peer that closed its side; elsewhere only a connection that is gone altogether shows."""
+
+
 class BoundedHandler(ResponseHandler):
     """One connection; it is aborted where too many heads wait."""
+
+    _hangup: "select.poll | None" = None
+
+    def has_hung_up(self) -> bool:
+        """Return whether the peer has closed its side, as the system knows it now, whether or not the loop noticed."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return True
+        if self._hangup is None:
+            self._hangup = select.poll()
+            self._hangup.register(transport.get_extra_info("socket").fileno(), _HANGUP)
+        return bool(self._hangup.poll(0))
 
     @override
     def data_received(self, data: bytes) -> None:

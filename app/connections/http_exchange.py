@@ -6,8 +6,7 @@ that writes) and cost more than the parts. So the parts are put together here. S
 """
 
 import asyncio
-import select
-from typing import Final
+from typing import Final, cast
 
 import aiohttp
 from aiohttp.client_reqrep import ClientRequest
@@ -16,10 +15,10 @@ from aiohttp.helpers import TimerNoop
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from app.connections.http_connector import BoundedHandler
+
 NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 _NO_TIMER: Final = TimerNoop()
-_HANGUP: Final = getattr(select, "POLLRDHUP", 0)
-"""Linux tells of a peer that closed its side; elsewhere only a connection that is gone altogether shows."""
 _SWITCHED: Final = 101
 
 
@@ -29,9 +28,12 @@ class Place:
     def __init__(self, request: ClientRequest, connector: aiohttp.BaseConnector) -> None:
         """Take the request that connections are asked for with; it is never sent."""
         self._request = request
+        request.headers.popall("Content-Length", None)  # Of the request without a body.
         self._connector = connector
         url = request.url
         self._target = str(url) if request.proxy and not request.is_ssl() else url.raw_path_qs
+        self._kept = None if request.proxy else _lines(self._target, request.headers)
+        """What every head begins with, where it stays so: connecting through a proxy adds what the proxy wants."""
 
     async def connect(self) -> Connection:
         """Return a connection, a pooled one where there is one.
@@ -47,17 +49,22 @@ class Place:
         Raises:
             ValueError: a header would break out of its line.
         """
-        # Read anew each time: connecting through a proxy adds what the proxy wants to see.
-        every = self._request.headers.copy()
-        every.update(headers)
-        every["Content-Length"] = str(size)
-        lines = [f"POST {self._target} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in every.items()]
-        text = "\r\n".join((*lines, "", ""))
-        breaks = len(lines) + 1
+        lines, shared = self._kept, self._request.headers
+        if lines is None or any(name in shared for name in headers):
+            every = shared.copy()
+            every.update(headers)
+            lines = _lines(self._target, every)
+        else:
+            lines = [*lines, *(f"{name}: {value}" for name, value in headers.items())]
+        text = "\r\n".join((*lines, f"Content-Length: {size}", "", ""))
+        breaks = len(lines) + 2
         if text.count("\r") != breaks or text.count("\n") != breaks or "\0" in text:
             raise ValueError("a header with a line break")
         return text.encode()
+
+
+def _lines(target: str, headers: CIMultiDict[str]) -> list[str]:
+    return [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
 
 
 class Post:
@@ -88,8 +95,8 @@ class Post:
             aiohttp.ClientError, OSError: there is none.
         """
         self._connection = connection = await place.connect()
-        protocol, transport = connection.protocol, connection.transport
-        if protocol is None or transport is None or transport.is_closing() or _has_hung_up(connection):
+        protocol, transport = cast("BoundedHandler | None", connection.protocol), connection.transport
+        if protocol is None or transport is None or protocol.has_hung_up():
             raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
         head = place.head(headers, len(body))
         protocol.set_response_params(timer=_NO_TIMER, read_until_eof=True)
@@ -117,14 +124,3 @@ class Post:
         if connection.transport is not None and connection.transport.get_write_buffer_size():
             connection.transport.abort()
         connection.close()
-
-
-def _has_hung_up(connection: Connection) -> bool:
-    """Return whether the peer has closed its side, as the system knows it now, whether or not the loop has noticed."""
-    transport = connection.transport
-    descriptor = transport.get_extra_info("socket").fileno() if transport is not None else -1
-    if descriptor < 0:
-        return True
-    poll = select.poll()
-    poll.register(descriptor, _HANGUP)
-    return bool(poll.poll(0))

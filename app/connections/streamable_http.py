@@ -54,6 +54,7 @@ from app.core.answers import (
     Result,
 )
 from app.core.json_value import JsonObject
+from app.scopes import cancel_scope
 
 REDIRECTS_MAX: Final = 3
 FRESH_CONNECTIONS_MAX: Final = 8
@@ -169,7 +170,7 @@ class StreamableHttpTransport:
         """Return the peer's answer, or how the request ended without one."""
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        exchange, scope = new_exchange(), CancelScope()
+        exchange, scope = new_exchange(), cancel_scope()
         self._in_flight.add(scope)
         try:
             with scope:
@@ -265,7 +266,7 @@ class StreamableHttpTransport:
         Raises:
             RequestNotSent: the pool is closed.
         """
-        if self._place is not None and url == self._url:
+        if self._place is not None and (url is self._url or url == self._url):
             return self._place
         try:
             place = self._pool.place(url, self._headers)

@@ -14,13 +14,20 @@ Endpoint: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 JSON = b"application/json"
+_BY_NAME = "plurnk.headers"
+"""The key of a scope whose headers were looked into: their values by name."""
 WHOLE_BODY = "plurnk.body"
 """The key of a scope whose request came with its whole body; our HTTP protocol sets it."""
 
 
 def header_values(scope: Scope, name: bytes) -> list[bytes]:
     """Return every value of the header, in order; ``name`` is lower case, as ASGI gives names."""
-    return [value for key, value in scope["headers"] if key == name]
+    by_name: dict[bytes, list[bytes]] | None = scope.get(_BY_NAME)
+    if by_name is None:
+        by_name = scope[_BY_NAME] = {}
+        for key, value in scope["headers"]:
+            by_name.setdefault(key, []).append(value)
+    return by_name.get(name, [])
 
 
 async def send_whole(

@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Receive
 from app.doors.presence import Presence
+from app.scopes import cancel_scope
 
 log = structlog.get_logger("plurnk.doors")
 
@@ -49,7 +50,7 @@ class Attention:
         self._receive = receive
         self._presence = presence
         self._companions: list[Companion] = [] if presence is not None else [self._listen]
-        self._scope = anyio.CancelScope()
+        self._scope = cancel_scope()
         self._listening: anyio.CancelScope | None = None
 
     def __enter__(self) -> "Attention":

@@ -32,6 +32,7 @@ from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
 from app.operations.telling import Observe, tell_result
+from app.scopes import cancel_scope
 from app.settings import Settings
 from app.workspaces.workspace import Lease, Workspace
 
@@ -121,7 +122,7 @@ class OpenOperations:
             Problem: the one it ended in.
         """
         machine = operation.machine
-        operation.scope = scope = anyio.CancelScope()
+        operation.scope = scope = cancel_scope()
         try:
             with scope, operation.span.entered():
                 step = first()

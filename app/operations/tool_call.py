@@ -1,6 +1,5 @@
 """One tool call: found, checked, proposed where somebody must consent, sent at most once. SPEC §calls."""
 
-import secrets
 from dataclasses import dataclass
 
 from app.core import sign_in
@@ -122,7 +121,7 @@ def _work(
     operation: str, found: FoundTool, arguments: JsonObject, *, needs_consent: bool, max_result: int
 ) -> Work:
     view, server, tool = found.view, found.server, found.tool.name
-    tool_call_id = f"call-{secrets.token_urlsafe(16)}"
+    tool_call_id = f"call-{operation.removeprefix('op-')}"
 
     def interpret(value: JsonObject) -> JsonObject:
         shown: JsonObject = {"status": 200, "operation": operation, "toolCallId": tool_call_id}

@@ -4,8 +4,8 @@ A reader takes the snapshot and subscribes without an await between the two, so 
 Values put in are not mutated afterwards by anybody.
 """
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Literal, TypeAlias
 
 import structlog
@@ -18,6 +18,21 @@ Section: TypeAlias = Literal["servers", "pending", "operations", "interactions"]
 Delta: TypeAlias = list[JsonObject]
 """RFC 6902 operations on paths below ``/plurnk``, the last of which replaces ``/plurnk/rev``."""
 Listener: TypeAlias = Callable[[Delta], None]
+
+
+class _Gathering:
+    """The block of ``LiveState.one_change``."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: "LiveState") -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        self._state.begin_gathering()
+
+    def __exit__(self, *_: object) -> None:
+        self._state.end_gathering()
 
 
 class LiveState:
@@ -33,7 +48,9 @@ class LiveState:
             "interactions": {},
         }
         self._listeners: list[Listener] = []
-        self._batch: Delta | None = None
+        self._batch: Delta = []
+        self._depth = 0
+        """How many blocks of ``one_change`` we are in."""
 
     def snapshot(self) -> JsonObject:
         """Return the value of ``plurnk`` in an AG-UI state snapshot; a copy."""
@@ -66,26 +83,27 @@ class LiveState:
         if self._sections[section].pop(key, None) is not None:
             self._changed("remove", section, key, {})
 
-    @contextmanager
-    def one_change(self) -> Generator[None]:
+    def one_change(self) -> AbstractContextManager[None]:
         """Gather every put and drop inside the block, which must not await, into one delta."""
-        if self._batch is not None:
-            yield
-            return
-        self._batch = []
-        try:
-            yield
-        finally:
-            gathered, self._batch = self._batch, None
-            if gathered:
-                self._publish(gathered)
+        return _Gathering(self)
+
+    def begin_gathering(self) -> None:
+        """Enter one more of such blocks."""
+        self._depth += 1
+
+    def end_gathering(self) -> None:
+        """Leave one; the outermost publishes what was gathered."""
+        self._depth -= 1
+        if not self._depth and self._batch:
+            gathered, self._batch = self._batch, []
+            self._publish(gathered)
 
     def _changed(self, kind: str, section: Section, key: str, members: JsonObject) -> None:
         if not self._listeners:  # Nobody hears of it: only that something changed is told, by the revision.
             operation: JsonObject = {}
         else:
             operation = {"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}", **members}
-        if self._batch is not None:
+        if self._depth:
             self._batch.append(operation)
         else:
             self._publish([operation])

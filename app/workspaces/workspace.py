@@ -4,6 +4,7 @@ Owns the current snapshot, the gates and the generations. The protocol that chan
 life is ``hydration``; its tasks live under its ``owner``.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -182,7 +183,7 @@ class Workspace:
             ShuttingDown: the daemon is going down.
         """
         if not self._users:  # Who uses it notes the time in the end.
-            self._last_used = anyio.current_time()
+            self._last_used = asyncio.get_running_loop().time()
         if not self.hydration.is_done:
             await self.hydration.ensure()
         if server is not None:
@@ -229,7 +230,7 @@ class Workspace:
     def end_use(self) -> None:
         """Count one user less."""
         self._users -= 1
-        self._last_used = anyio.current_time()
+        self._last_used = asyncio.get_running_loop().time()
         if not self._users:
             self._forget_names()
 

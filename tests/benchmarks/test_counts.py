@@ -148,7 +148,7 @@ async def test_a_call_is_one_request_and_no_task_and_encodes_each_thing_once(tmp
     assert (
         counts.encoded == 3
     )  # the size of the arguments, the request to the server, the answer to the client
-    assert counts.functions <= 590
+    assert counts.functions <= 560
 
 
 @pytest.mark.spec("agui")
@@ -162,7 +162,7 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
     assert counts.tasks == 0
     # As with REST the size and the request; what two events have in common, and the arguments as text, once.
     assert counts.encoded == events + 4
-    assert counts.functions <= 715
+    assert counts.functions <= 685
 
 
 @pytest.mark.spec("actions")
@@ -171,4 +171,4 @@ async def test_a_list_asks_no_server(tmp_path: Path) -> None:
         counts = await counted(post, ACTIONS, LIST)
     assert (counts.requests, counts.tasks) == (0, 0)
     assert (counts.encoded, counts.decoded) == (1, 1)
-    assert counts.functions <= 260
+    assert counts.functions <= 245
