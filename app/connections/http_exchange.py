@@ -32,8 +32,6 @@ class Place:
         self._connector = connector
         url = request.url
         self._target = str(url) if request.proxy and not request.is_ssl() else url.raw_path_qs
-        self._kept = None if request.proxy else _lines(self._target, request.headers)
-        """What every head begins with, where it stays so: connecting through a proxy adds what the proxy wants."""
 
     async def connect(self) -> Connection:
         """Return a connection, a pooled one where there is one.
@@ -49,22 +47,15 @@ class Place:
         Raises:
             ValueError: a header would break out of its line.
         """
-        lines, shared = self._kept, self._request.headers
-        if lines is None or any(name in shared for name in headers):
-            every = shared.copy()
-            every.update(headers)
-            lines = _lines(self._target, every)
-        else:
-            lines = [*lines, *(f"{name}: {value}" for name, value in headers.items())]
+        lines = [f"POST {self._target} HTTP/1.1"]
+        # Read anew each time: connecting through a proxy adds what the proxy wants to see.
+        lines += [f"{name}: {value}" for name, value in self._request.headers.items() if name not in headers]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
         text = "\r\n".join((*lines, f"Content-Length: {size}", "", ""))
         breaks = len(lines) + 2
         if text.count("\r") != breaks or text.count("\n") != breaks or "\0" in text:
             raise ValueError("a header with a line break")
         return text.encode()
-
-
-def _lines(target: str, headers: CIMultiDict[str]) -> list[str]:
-    return [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
 
 
 class Post:

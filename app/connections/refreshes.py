@@ -12,6 +12,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from app.concurrency import Latch
 from app.connections.recovery import Attempts, Backoff
 
 log = structlog.get_logger(__name__)
@@ -42,7 +43,7 @@ class Refreshes:
         self._pending: frozenset[str] = frozenset()
         self._group: TaskGroup | None = None
         self._scope: anyio.CancelScope | None = None
-        self._over = anyio.Event()
+        self._over = Latch()
         self._not_before = 0.0
         self._failures = Attempts(pace.backoff)
 
@@ -50,7 +51,7 @@ class Refreshes:
         """Have the lists of these capabilities listed again, once ``start`` was called; without awaiting."""
         self._pending |= capabilities
         if self._pending and self._group is not None and self._scope is None:
-            self._scope, self._over = anyio.CancelScope(), anyio.Event()
+            self._scope, self._over = anyio.CancelScope(), Latch()
             self._group.start_soon(self._run, self._scope, self._over)
 
     def start(self, group: TaskGroup) -> None:
@@ -71,7 +72,7 @@ class Refreshes:
         if self._scope is not None:
             await self._over.wait()
 
-    async def _run(self, scope: anyio.CancelScope, over: anyio.Event) -> None:
+    async def _run(self, scope: anyio.CancelScope, over: Latch) -> None:
         """Refresh until nothing is pending."""
         try:
             with scope:

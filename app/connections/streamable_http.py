@@ -23,6 +23,7 @@ from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
+from app.concurrency import Latch, cancel_scope
 from app.connections import wire
 from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
@@ -54,7 +55,6 @@ from app.core.answers import (
     Result,
 )
 from app.core.json_value import JsonObject
-from app.scopes import cancel_scope
 
 REDIRECTS_MAX: Final = 3
 FRESH_CONNECTIONS_MAX: Final = 8
@@ -125,7 +125,7 @@ class StreamableHttpTransport:
         self._ids = count(1)
         self._in_flight: set[CancelScope] = set()
         self._is_closed = False
-        self._settled = anyio.Event()
+        self._settled = Latch()
         self._diagnostics = Diagnostics()
 
     @property

@@ -20,6 +20,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from app.concurrency import Latch
 from app.connections.classify import METHOD_NOT_FOUND
 from app.connections.recovery import Attempts, Backoff
 from app.connections.subscription_filter import (
@@ -85,9 +86,9 @@ class Watch:
         self._transport: Transport | None = None
         self._group: TaskGroup | None = None
         self._scope: anyio.CancelScope | None = None
-        self._over = anyio.Event()
-        self._news = anyio.Event()
-        self._tried = anyio.Event()
+        self._over = Latch()
+        self._news = Latch()
+        self._tried = Latch()
         self._offered = Filter()
         self._may_subscribe = False
         self._resources: frozenset[str] = frozenset()
@@ -147,7 +148,7 @@ class Watch:
         self._offered = Filter(lists=offered_lists(capabilities))
         self._may_subscribe = offers_resource_updates(capabilities)
         self._transport, self._group = transport, group
-        self._refused, self._has_missed, self._tried = None, False, anyio.Event()
+        self._refused, self._has_missed, self._tried = None, False, Latch()
         self._is_method_unknown = False
         if self.wanted:
             self._wake()
@@ -171,13 +172,13 @@ class Watch:
         """Have the owner look again, who is started where there is something to do."""
         self._look_again()
         if self._scope is None and self._group is not None and self._transport is not None and self.wanted:
-            self._scope, self._over = anyio.CancelScope(), anyio.Event()
+            self._scope, self._over = anyio.CancelScope(), Latch()
             self._group.start_soon(self._own, self._transport, self._scope, self._over)
 
     def _look_again(self) -> None:
         self._news.set()
 
-    async def _own(self, transport: Transport, scope: anyio.CancelScope, over: anyio.Event) -> None:
+    async def _own(self, transport: Transport, scope: anyio.CancelScope, over: Latch) -> None:
         """Be the owner of the streams over one transport."""
         is_idle = False
         try:
@@ -201,7 +202,7 @@ class Watch:
         """Keep one stream with the wanted filter open while anything is wanted."""
         attempts = Attempts(self._terms.backoff)
         while self.wanted:
-            self._news = anyio.Event()
+            self._news = Latch()
             if (stood_for := self._let_go_of_ended()) is not None:
                 await anyio.sleep(attempts.delay_after(stood_for))
             elif self._is_satisfied():
@@ -302,7 +303,7 @@ class _Stream:
         self.granted = Filter()
         """Nothing before the acknowledgement."""
         self.stands_since = 0.0
-        self.settled = anyio.Event()
+        self.settled = Latch()
         """Set once it was acknowledged or is over."""
         self.is_over = False
         self.is_refused = False

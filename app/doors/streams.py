@@ -16,10 +16,10 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from app.concurrency import cancel_scope
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Receive
 from app.doors.presence import Presence
-from app.scopes import cancel_scope
 
 log = structlog.get_logger("plurnk.doors")
 

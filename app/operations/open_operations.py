@@ -14,6 +14,7 @@ from typing import assert_never
 
 import anyio
 
+from app.concurrency import cancel_scope
 from app.core.answers import AnswerLost, Progress, RequestFault
 from app.core.events import ToolCallProgressed
 from app.core.operation import Operation, Work
@@ -32,7 +33,6 @@ from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
 from app.operations.telling import Observe, tell_result
-from app.scopes import cancel_scope
 from app.settings import Settings
 from app.workspaces.workspace import Lease, Workspace
 

@@ -1,0 +1,84 @@
+"""Cancel scopes and latches: what of anyio is made in every call or kept by every attachment."""
+
+import sys
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from app.concurrency import Latch, cancel_scope
+
+
+async def test_a_scope_is_one_of_anyio() -> None:
+    assert type(cancel_scope()) is type(anyio.CancelScope())
+
+
+async def test_a_scope_ends_its_block_and_nothing_else() -> None:
+    with cancel_scope() as outer:
+        with cancel_scope() as inner:
+            inner.cancel()
+            await anyio.sleep_forever()
+        assert inner.cancelled_caught
+        with anyio.CancelScope(shield=True):
+            outer.cancel()
+            await checkpoint()
+        await anyio.sleep_forever()
+    assert outer.cancelled_caught
+
+
+def test_scopes_of_two_event_loops() -> None:
+    async def kept() -> bool:
+        with cancel_scope() as scope:
+            scope.cancel()
+            await anyio.sleep_forever()
+        return scope.cancelled_caught
+
+    assert anyio.run(kept)
+    assert anyio.run(kept)
+
+
+@pytest.mark.parametrize("waiters", [1, 3])
+async def test_a_latch_lets_everybody_go_on_who_waits(waiters: int) -> None:
+    latch, gone_on = Latch(), list[int]()
+
+    async def wait(number: int) -> None:
+        await latch.wait()
+        gone_on.append(number)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            for number in range(waiters):
+                group.start_soon(wait, number)
+            await anyio.wait_all_tasks_blocked()
+            assert not gone_on
+            latch.set()
+    assert sorted(gone_on) == list(range(waiters))
+
+
+async def test_nobody_waits_for_a_latch_that_is_set_but_others_have_a_turn() -> None:
+    latch, had_a_turn = Latch(), False
+
+    async def other() -> None:
+        nonlocal had_a_turn
+        had_a_turn = True
+
+    latch.set()
+    latch.set()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(other)
+            await latch.wait()
+            assert had_a_turn
+
+
+async def test_who_gives_up_waiting_leaves_the_latch_to_others() -> None:
+    latch = Latch()
+    with anyio.move_on_after(0.01):
+        await latch.wait()
+    latch.set()
+    with anyio.fail_after(10):
+        await latch.wait()
+
+
+def test_a_latch_nobody_waits_for_is_small() -> None:
+    assert sys.getsizeof(Latch()) <= 64
