@@ -47,6 +47,11 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         was_in_head, self._has_read_head = self._is_in_head, False
         super().data_received(data)
+        # Most heads are whole in one read and need no timer. Bytes that begin no request need one too: they have ended
+        # uvicorn's, which is for connections without any.
+        is_idle = self._is_quiet and self.timeout_keep_alive_task is None
+        if self._head_timer is None and (self._is_in_head or is_idle):
+            self._expect_head()
         if was_in_head and self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_MAX and not self.transport.is_closing():
@@ -59,8 +64,6 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         cast("Scope", self.scope)[KEY] = self._presence
         self._is_in_head, self._head_bytes = True, 0
-        if self._head_timer is None:
-            self._expect_head()
 
     @override
     def on_headers_complete(self) -> None:

@@ -95,6 +95,20 @@ async def test_a_head_that_does_not_come_ends_the_connection(
         assert await everything(stream) == b""
 
 
+@pytest.mark.parametrize("then", [b"\r\n", b"P", GET], ids=["nothing", "letter", "half"])
+async def test_nor_does_it_stay_for_a_next_head_that_does_not_come(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch, then: bytes
+) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_TIMEOUT_S", 0.3)
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        await stream.send(GET + b"\r\n")
+        answer = await stream.receive()
+        while not answer.endswith(b"{}"):
+            answer += await stream.receive()
+        await stream.send(then)
+        assert await everything(stream) == b""
+
+
 async def test_a_late_head_does_not_cut_the_response_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_TIMEOUT_S", 0.05)
     end = anyio.Event()
