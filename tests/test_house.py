@@ -201,12 +201,13 @@ def test_no_validator_is_made_that_may_fetch() -> None:
 
 
 @pytest.mark.spec("security")
-def test_every_attack_of_the_documents_is_shown_by_a_test_that_exists() -> None:
-    rows = [line for line in (ROOT / "docs/security.md").read_text().splitlines() if line.startswith("| ")]
-    attacks = [row for row in rows if not row.startswith("| Attack ")]
-    named = [re.findall(r"`([\w/]+)::(\w+)`", row) for row in attacks]
-    assert all(named), "an attack that no test shows"
-    for file, test in (each for shown in named for each in shown):
+@pytest.mark.parametrize("document", ["docs/security.md", "docs/found.md"])
+def test_every_attack_and_fault_of_the_documents_is_shown_by_a_test_that_exists(document: str) -> None:
+    rows = [line for line in (ROOT / document).read_text().splitlines() if line.startswith("| ")]
+    shown = [row for row in rows if not row.endswith("| Shown by |")]
+    named = [re.findall(r"`([\w/]+)::(\w+)`", row) for row in shown]
+    assert named and all(named), "a row that no test shows"
+    for file, test in (each for tests in named for each in tests):
         assert re.search(rf"^(async )?def {test}\(", (ROOT / f"tests/{file}.py").read_text(), re.MULTILINE), (
             test
         )
