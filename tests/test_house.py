@@ -206,7 +206,8 @@ def test_every_attack_and_fault_of_the_documents_is_shown_by_a_test_that_exists(
     rows = [line for line in (ROOT / document).read_text().splitlines() if line.startswith("| ")]
     shown = [row for row in rows if not row.endswith("| Shown by |")]
     named = [re.findall(r"`([\w/]+)::(\w+)`", row) for row in shown]
-    assert named and all(named), "a row that no test shows"
+    assert shown
+    assert all(named), "a row that no test shows"
     for file, test in (each for tests in named for each in tests):
         assert re.search(rf"^(async )?def {test}\(", (ROOT / f"tests/{file}.py").read_text(), re.MULTILINE), (
             test
