@@ -12,11 +12,13 @@ from types import FrameType
 import anyio
 import structlog
 import uvicorn
+from anyio.abc import TaskStatus
 from typing_extensions import override
 
 from app import logs
 from app.configuration import Configuration
 from app.core.masking import Mask
+from app.doors.accepting import accept
 from app.doors.http_protocol import HttpProtocol
 from app.home import Home, HomeRefused
 from app.log_lines import LogLines
@@ -54,6 +56,10 @@ class Server(uvicorn.Server):
         self._on_signal = on_signal
         self._before_abrupt_end = before_abrupt_end
         self._signals = 0
+
+    def new_client(self) -> HttpProtocol:
+        """Return the protocol of one more client; ``serve`` has begun."""
+        return HttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -101,7 +107,8 @@ async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home, lines:
     )
     address = _address(listening, settings)
     async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [listening])
+        group.start_soon(server.serve, [])
+        accepting = await group.start(_accepting, listening, server)
         home.announce(address)
         _greet(address, daemon)
         await asked.wait()
@@ -110,7 +117,17 @@ async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home, lines:
             await daemon.end()
         if limit.cancelled_caught:
             log.warning("shutdown-timeout", reason="connections were left to the reaper")
+        accepting.cancel()
         server.should_exit = True
+
+
+async def _accepting(
+    listening: socket.socket, server: Server, *, task_status: TaskStatus[anyio.CancelScope]
+) -> None:
+    """Take clients in until the scope that is given at the start is cancelled."""
+    with anyio.CancelScope() as scope:
+        task_status.started(scope)
+        await accept(listening, server.new_client)
 
 
 def _spare_the_collector() -> None:

@@ -5,10 +5,12 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -17,7 +19,7 @@ from typing_extensions import override
 
 from tests.support.daemon import Daemon
 from tests.support.peers.programs import SCRIPTED, http_definition, http_peer, scripted_definition
-from tests.support.processes import children, command_lines, peers_of
+from tests.support.processes import children, command_lines, peers_of, processor_seconds
 
 # Several starts of a whole daemon, on machines that may be busy.
 pytestmark = pytest.mark.timeout(180)
@@ -109,6 +111,33 @@ async def test_clients_beyond_the_descriptors_are_turned_away_and_later_ones_ser
             for _ in range(20):
                 with pytest.raises(httpx2.TransportError), anyio.fail_after(10):
                     await served.act("w", "workspace.mcp.list")
+    await require_standing(served)
+
+
+@pytest.mark.spec("limits")
+async def test_a_limit_below_what_is_open_costs_no_processor_and_ends_with_the_limit(served: Daemon) -> None:
+    url = urlsplit(served.url)
+    async with served.client() as client, AsyncExitStack() as waiting:
+        assert (await client.get("/healthz")).status_code == 200
+        with limited(served, resource.RLIMIT_NOFILE, 3):
+            streams = [
+                await waiting.enter_async_context(await anyio.connect_tcp(url.hostname or "", url.port or 0))
+                for _ in range(3)
+            ]
+            with anyio.fail_after(10):
+                while "no-client-can-be-accepted" not in served.log:
+                    await anyio.sleep(0.02)
+            before, began = processor_seconds(served.pid), time.monotonic()
+            # Whom it has already, it serves.
+            while time.monotonic() - began < 1:
+                assert (await client.get("/healthz")).status_code == 200
+                await anyio.sleep(0.1)
+            spent, passed = processor_seconds(served.pid) - before, time.monotonic() - began
+            assert spent < passed / 4, (spent, passed)
+        for stream in streams:
+            await stream.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            with anyio.fail_after(10):
+                assert (await stream.receive()).startswith(b"HTTP/1.1 200 ")
     await require_standing(served)
 
 

@@ -1,5 +1,6 @@
 """What a process holds: its descendants and its sockets, read from Linux's /proc. SPEC §connection."""
 
+import os
 from pathlib import Path
 
 import anyio
@@ -59,6 +60,12 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def processor_seconds(pid: int) -> float:
+    """Return how long the process has computed so far, for itself and in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def until_gone(pids: set[int], seconds: float = 15.0) -> None:
