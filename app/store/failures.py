@@ -37,9 +37,9 @@ def kind_of(error: BaseException | None) -> str:
     return _KINDS.get(primary, "the database failed")
 
 
-def is_busy(error: DBAPIError) -> bool:
+def is_busy(error: DBAPIError | sqlite3.Error) -> bool:
     """Whether the connection is as good as before: somebody else held the lock."""
-    return kind_of(error.orig) == LOCKED
+    return kind_of(error.orig if isinstance(error, DBAPIError) else error) == LOCKED
 
 
 @contextmanager

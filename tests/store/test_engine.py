@@ -2,10 +2,7 @@
 
 import asyncio
 import sqlite3
-import threading
-from collections.abc import AsyncGenerator
 from contextlib import closing
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -16,32 +13,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.core.problems import StoreUnavailable
-from app.store.engine import Database, Waits
-from app.store.failures import LOCKED
+from app.store.engine import Database
 from app.store.migrate import bring_to_head
 from tests.support.cancelled_at import CancelledAt
-from tests.support.databases import contents, held, query
+from tests.support.databases import contents, held, insert, names, pragma, user_version, workers
 from tests.support.eventually import eventually
-
-SHORT = Waits(timedelta(milliseconds=100), timedelta(milliseconds=100), timedelta(milliseconds=100))
-
-
-def insert(connection: Connection, name: str) -> None:
-    """Add two rows, so that half a transaction would show."""
-    for half in ("a", "b"):
-        connection.exec_driver_sql(
-            "INSERT INTO server_attachments VALUES (?, ?, 'detached', NULL, '2026-11-30T00:00:00.000000Z')",
-            (half, name),
-        )
-
-
-def names(path: Path) -> list[str]:
-    """Return what another process sees, each name twice."""
-    return [name for (name,) in query(path, "SELECT name FROM server_attachments ORDER BY name")]
-
-
-def pragma(connection: Connection, name: str) -> object:
-    return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
 
 
 def overwrite(path: Path) -> None:
@@ -57,28 +33,11 @@ def move_away(path: Path, *, replaced: bool) -> None:
         path.write_bytes(backup.read_bytes())
 
 
-def user_version(connection: Connection) -> object:
-    return pragma(connection, "user_version")
-
-
-def workers() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name}
-
-
 async def at_most(count: int) -> None:
     """Return once no more threads than that are left; those of connections thrown away end on their own."""
     with anyio.fail_after(10):
         while len(workers()) > count:
             await anyio.lowlevel.checkpoint()
-
-
-@pytest.fixture
-async def impatient(path: Path) -> AsyncGenerator[Database]:
-    """Open a database that waits for nobody long."""
-    bring_to_head(path)
-    opened = Database(path, SHORT)
-    yield opened
-    await opened.close()
 
 
 @pytest.mark.spec("state")
@@ -134,48 +93,6 @@ async def test_a_failed_write_leaves_nothing_and_the_next_one_works(database: Da
     assert names(path) == []
     await database.write(partial(insert, name="y"))
     assert names(path) == ["y", "y"]
-
-
-@pytest.mark.spec("state")
-async def test_an_outside_writer_delays_a_write_and_no_read(database: Database, path: Path) -> None:
-    with held(path) as let_go:
-        async with anyio.create_task_group() as group:
-            group.start_soon(database.write, partial(insert, name="x"))
-            with anyio.fail_after(30):
-                assert await database.read(user_version) == 0
-            assert names(path) == []
-            let_go()
-    assert names(path) == ["x", "x"]
-
-
-@pytest.mark.spec("state")
-async def test_an_outside_writer_that_stays_costs_a_retryable_problem_and_nothing_else(
-    impatient: Database, path: Path
-) -> None:
-    with held(path):
-        for _ in range(3):
-            with pytest.raises(StoreUnavailable) as raised:
-                await impatient.write(partial(insert, name="x"))
-            assert raised.value.retryable
-            assert LOCKED in raised.value.detail
-    await impatient.write(partial(insert, name="y"))
-    assert names(path) == ["y", "y"]
-    assert len(workers()) == 1
-
-
-@pytest.mark.spec("state")
-async def test_a_write_does_not_wait_for_its_turn_for_ever(path: Path) -> None:
-    bring_to_head(path)
-    database = Database(path, Waits(busy=timedelta(seconds=30), write_turn=timedelta(milliseconds=50)))
-    with held(path) as let_go:
-        async with anyio.create_task_group() as group:
-            group.start_soon(database.write, partial(insert, name="first"))
-            await anyio.wait_all_tasks_blocked()
-            with pytest.raises(StoreUnavailable, match="takes too long"):
-                await database.write(partial(insert, name="second"))
-            let_go()
-    assert names(path) == ["first", "first"]
-    await database.close()
 
 
 @pytest.mark.spec("state")

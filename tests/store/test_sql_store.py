@@ -115,7 +115,7 @@ async def test_a_clean_end_leaves_one_file(path: Path) -> None:
 @pytest.mark.spec("state")
 async def test_a_change_is_one_short_transaction(store: SqlStore) -> None:
     seen: list[str] = []
-    engine = store._database._writer.sync_engine
+    engine = store._database._writer.engine.sync_engine
 
     def statement(_connection: object, _cursor: object, sql: str, *_rest: Any) -> None:
         seen.append(sql.split(maxsplit=1)[0])

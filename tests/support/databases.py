@@ -5,11 +5,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import Connection
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -21,6 +24,32 @@ def query(path: Path, sql: str) -> list[Any]:
     """Return the rows that another process would see."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         return connection.execute(sql).fetchall()
+
+
+def insert(connection: Connection, name: str) -> None:
+    """Add two rows, so that half a transaction would show."""
+    for half in ("a", "b"):
+        connection.exec_driver_sql(
+            "INSERT INTO server_attachments VALUES (?, ?, 'detached', NULL, '2026-11-30T00:00:00.000000Z')",
+            (half, name),
+        )
+
+
+def names(path: Path) -> list[str]:
+    """Return what another process sees, each name twice."""
+    return [name for (name,) in query(path, "SELECT name FROM server_attachments ORDER BY name")]
+
+
+def pragma(connection: Connection, name: str) -> object:
+    return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+
+
+def user_version(connection: Connection) -> object:
+    return pragma(connection, "user_version")
+
+
+def workers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name}
 
 
 def in_child(work: Callable[[], None], *, die_at_statement: int | None = None) -> int:
@@ -61,6 +90,7 @@ def _killer(statement: int) -> type[sqlite3.Connection]:
 HOLD = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute(f"PRAGMA locking_mode={sys.argv[2]}")
 connection.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
 sys.stdin.readline()
@@ -69,9 +99,12 @@ connection.execute("COMMIT")
 
 
 @contextmanager
-def held(path: Path) -> Generator[Callable[[], None]]:
-    """Hold the write lock in another process until the given function is called or the block ends."""
-    command = [sys.executable, "-c", HOLD, str(path)]
+def held(path: Path, *, is_exclusive: bool = False) -> Generator[Callable[[], None]]:
+    """Hold the write lock in another process until the given function is called or the block ends.
+
+    An exclusive one, which nobody gets who has the database open, keeps readers out too.
+    """
+    command = [sys.executable, "-c", HOLD, str(path), "EXCLUSIVE" if is_exclusive else "NORMAL"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
