@@ -1,5 +1,6 @@
 """What the doors refuse before a run begins, and the Problems of a daemon in trouble. SPEC §problems."""
 
+import gzip
 import json
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +59,12 @@ async def test_a_body_that_is_none_is_refused_at_each_door(daemon: Daemon, path:
     async with daemon.client() as client:
         malformed = await client.post(path, content=b"{", headers=JSON)
         large = await client.post(path, content=b" " * (4 * 1024 * 1024 + 1), headers=JSON)
+        # Nothing that a client sends is expanded.
+        encoded = await client.post(
+            path, content=gzip.compress(BODY), headers={**JSON, "Content-Encoding": "gzip"}
+        )
     assert require(malformed, 422, "input-malformed")["errors"]
+    assert require(encoded, 422, "input-malformed")["errors"]
     assert require(large, 413, "body-too-large")["setting"] == "PLURNK_MAX_BODY"
 
 

@@ -1,6 +1,8 @@
 """fetch.py: which URLs are fetched, from which addresses, and which answers are read; on real sockets."""
 
+import gzip
 import ssl
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from app.connections.oauth import fetch
 from app.connections.oauth.fetch import BODY_MAX, REDIRECTS_MAX, Fetched, Fetcher, system_addresses
 from app.core.oauth_problems import OAuthMetadataInvalid
 from app.core.problems import ServerUnavailable
+from app.settings import MIB
 from tests.support.certificates import server_tls
 from tests.support.oauth_documents import Documents, document, fetcher, paths
 from tests.support.scripted_http import HANG, Reply, scripted_http
@@ -288,6 +291,20 @@ async def test_an_answer_is_read_up_to_its_limit() -> None:
         for path in ("/1", "/endless"):
             with pytest.raises(OAuthMetadataInvalid):
                 await to.get(peer.origin + path, WHAT)
+
+
+@oauth
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
+async def test_a_document_that_is_encoded_is_none_and_never_expanded(encoding: str) -> None:
+    bomb = gzip.compress(b'{"a":"' + b" " * 2**26 + b'"}') if "gzip" in encoding else b"{" + b" " * 2**16
+    reply = Reply(headers={"Content-Type": "application/json", "Content-Encoding": encoding}, body=bomb)
+    async with scripted_http(routes=Documents({"/x": reply})) as peer:
+        tracemalloc.start()
+        try:
+            assert await fetcher(peer.url).get(f"{peer.origin}/x", WHAT) == Fetched(200, None)
+            assert tracemalloc.get_traced_memory()[1] < 8 * MIB
+        finally:
+            tracemalloc.stop()
 
 
 @oauth
