@@ -3,7 +3,7 @@
 Functions on an open transaction; a trigger refuses UPDATE.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
@@ -20,8 +20,8 @@ _APPEND = insert(table)
 _FORGET = delete(table).where(table.c.at < bindparam("before"))
 
 
-def append(connection: Connection, row: AuditRow) -> None:
-    """Add the row and forget those more than 90 days older than it."""
+def append(connection: Connection, row: AuditRow, *, now: datetime) -> None:
+    """Add the row and forget those that are more than 90 days old by now, which need not be the row's own time."""
     connection.execute(
         _APPEND,
         {
@@ -33,18 +33,20 @@ def append(connection: Connection, row: AuditRow) -> None:
             "outcome": row.outcome,
         },
     )
-    connection.execute(_FORGET, {"before": to_text(row.at - KEPT)})
+    connection.execute(_FORGET, {"before": to_text(now - KEPT)})
 
 
 def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[AuditRow]:
-    """Return at most ``limit`` rows, the newest first, of one workspace or of all.
+    """Return at most ``limit`` rows, the last written first, of one workspace or of all.
+
+    A wall clock may be set back: what is written then comes first all the same.
 
     Raises:
         StoreUnavailable: one of them was not written by us; none is left out in silence.
     """
     statement = (
         select(table.c.at, table.c.actor, table.c.workspace, table.c.kind, table.c.server, table.c.outcome)
-        .order_by(table.c.at.desc(), table.c.id.desc())
+        .order_by(table.c.id.desc())
         .limit(limit)
     )
     if workspace is not None:

@@ -1,8 +1,9 @@
 """The store as the middle of the house sees it: ``ports.Store`` over one SQLite file. SPEC §state."""
 
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio.to_thread
@@ -26,6 +27,7 @@ class SqlStore:
     def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
         self._database = database
         self._clock = clock
+        self._opened_at, self._opened = clock(), time.monotonic()
 
     async def load(self, workspace: str) -> Mapping[str, AttachmentRecord]:
         """Return the workspace's durable map.
@@ -55,12 +57,20 @@ class SqlStore:
         return await self._database.read(attachments.workspaces)
 
     async def record(self, row: AuditRow) -> None:
-        """Append one row to the audit table and forget what is older than 90 days.
+        """Append one row to the audit table and forget what is older than 90 days, whoever set the clock meanwhile.
 
         Raises:
             StoreUnavailable: nothing was written.
         """
-        await self._database.write(lambda connection: audit.append(connection, row))
+        now = min(row.at, self._unset_now())
+        await self._database.write(lambda connection: audit.append(connection, row, now=now))
+
+    def _unset_now(self) -> datetime:
+        """Return the present instant as if nobody had set the clock since the store was opened.
+
+        A clock that is set a year forward by mistake must not cost the whole table.
+        """
+        return self._opened_at + timedelta(seconds=time.monotonic() - self._opened)
 
     async def audit_rows(self, *, limit: int = 100, workspace: str | None = None) -> list[AuditRow]:
         """Return at most ``limit`` audit rows, the newest first, of one workspace or of all.

@@ -242,6 +242,27 @@ async def test_a_refused_database_opens_nothing(tmp_path: Path) -> None:
     assert contents(Path(path)) == {"plurnk.db": content}
 
 
+@pytest.mark.spec("observe")
+@pytest.mark.parametrize("jump", [timedelta(days=400), timedelta(days=-30)])
+async def test_a_clock_that_is_set_forward_costs_no_audit_row_and_set_back_it_hides_none(
+    path: Path, jump: timedelta
+) -> None:
+    def said(workspace: str, at: datetime) -> AuditRow:
+        return AuditRow(at, "operator", workspace, "workspace.mcp.detach", "s", "ok")
+
+    async with open_store(path, clock=lambda: NOW) as store:
+        for workspace, at in {"before": NOW, "while it was wrong": NOW + jump, "after": NOW}.items():
+            await store.record(said(workspace, at))
+        shown = [row.workspace for row in await store.audit_rows(limit=2)]
+        assert shown == ["after", "while it was wrong"]
+        assert len(await store.audit_rows()) == 3
+    # What is old by the time of the next start is forgotten with the next row.
+    async with open_store(path, clock=lambda: NOW + timedelta(days=91)) as store:
+        await store.record(said("later", NOW + timedelta(days=91)))
+        left = {"while it was wrong", "later"} if jump > timedelta() else {"later"}
+        assert {row.workspace for row in await store.audit_rows()} == left
+
+
 @pytest.mark.spec("state")
 async def test_a_row_that_cannot_be_read_fails_its_own_workspace_only(path: Path) -> None:
     waits = Waits()
