@@ -1,4 +1,4 @@
-"""Peers that trickle or stall at each phase, and clients that vanish at each event. SPEC §connection, §calls."""
+"""Peers that trickle, stall or break off at each phase, clients that vanish at each event. SPEC §connection, §calls."""
 
 import itertools
 import json
@@ -91,7 +91,21 @@ STDIO_WAYS: dict[str, list[Json]] = {
     "other lines": [{"raw": _OTHER * 50, "split": [len(_OTHER)] * 50, "gap": 0.2}],
 }
 """Whichever is being written, a child writes nothing else meanwhile; ``nothing`` leaves it free to answer others."""
+HTTP_BREAKS: dict[str, Reply] = {
+    "at once": Reply(raw=[], then="reset"),
+    "in a head": Reply(raw=[HEAD[:20]], then="reset"),
+    "in a body": Reply(raw=[HEAD, '{"jsonrpc": "2.0", '], then="reset"),
+    "in a stream": stream('data: {"jsonrpc"', then="reset"),
+}
+STDIO_BREAKS: dict[str, list[Json]] = {
+    "at once": [{"exit": 3}],
+    "in a line": [{"raw": '{"jsonrpc": "2.0", "id": $id, "res'}, {"exit": 0}],
+    "by a signal": [{"kill": "SEGV"}],
+    "with its output": [{"close": "stdout"}, {"sleep": 600}],
+}
+HTTP_ALL, STDIO_ALL = {**HTTP_WAYS, **HTTP_BREAKS}, {**STDIO_WAYS, **STDIO_BREAKS}
 WAYS = [("http", way) for way in HTTP_WAYS] + [("stdio", way) for way in STDIO_WAYS]
+BREAKS = [("http", way) for way in HTTP_BREAKS] + [("stdio", way) for way in STDIO_BREAKS]
 LISTEN = "subscriptions/listen"
 
 
@@ -117,10 +131,10 @@ class Stalling:
     async def served(self) -> AsyncGenerator[Json]:
         """Run it for the block and give its definition."""
         if self.transport == "stdio":
-            yield child({self.method: STDIO_WAYS[self.way]})
+            yield child({self.method: STDIO_ALL[self.way]})
             return
         answers: dict[str, Script] = {name: result(value) for name, value in GOOD.items()}
-        async with scripted_http({**answers, self.method: HTTP_WAYS[self.way]}) as peer:
+        async with scripted_http({**answers, self.method: HTTP_ALL[self.way]}) as peer:
             yield http_definition("p", peer.url, read=["echo"])
 
 
@@ -135,9 +149,9 @@ def child(on: Mapping[str, list[Json]], **script: Any) -> Json:
 Use = Callable[[Daemon, Stalling, Json], Awaitable[str]]
 
 
-def stalling(methods: Iterable[str]) -> list[Stalling]:
+def stalling(methods: Iterable[str], ways: Iterable[tuple[str, str]] = WAYS) -> list[Stalling]:
     """Return a server for each method and way."""
-    return [Stalling(method, transport, way) for method in methods for transport, way in WAYS]
+    return [Stalling(method, transport, way) for method in methods for transport, way in ways]
 
 
 async def each(daemon: Daemon, servers: Iterable[Stalling], use: Use) -> dict[Stalling, str]:
@@ -207,6 +221,27 @@ async def test_a_peer_that_is_slow_to_listen_serves_all_the_same(brief: Daemon) 
 
     servers = [server for server in stalling([LISTEN]) if not server.is_stuck]
     assert await each(brief, servers, use) == dict.fromkeys(servers, "False 1")
+
+
+async def test_a_peer_that_breaks_off_at_any_phase_costs_that_alone(brief: Daemon) -> None:
+    async def use(daemon: Daemon, server: Stalling, definition: Json) -> str:
+        attached = await daemon.act(server.workspace, "workspace.mcp.attach", server=definition)
+        if server.method in PREPARING:
+            assert await daemon.servers(server.workspace) == {}
+            return str(attached.get("code", "ok"))
+        answer = await daemon.act(server.workspace, **OPERATING[server.method])
+        assert (await daemon.act(server.workspace, "workspace.mcp.detach", name="p"))["status"] == 200
+        return f"{answer['code']} {answer['outcome']}"
+
+    servers = stalling([*PREPARING, *OPERATING], BREAKS)
+    expected = {
+        **dict.fromkeys(PREPARING, "server-unavailable"),
+        **dict.fromkeys(OPERATING, "tool-call-failed unknown"),
+        # A task is asked about again until its operation is over.
+        "tasks/get": "operation-timeout unknown",
+    }
+    told = await each(brief, servers, use)
+    assert told == {server: expected[server.method] for server in servers}
 
 
 async def test_a_client_that_vanishes_at_any_event_leaves_nothing(
