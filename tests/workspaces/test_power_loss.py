@@ -1,10 +1,14 @@
-"""SIGKILL exactly before and exactly after a write, between it and the publication. SPEC §lifecycle.
+"""SIGKILL at each await of a commit, and exactly before and after its write. SPEC §lifecycle.
 
-The journeys kill a whole daemon after delays; here a process runs the real middle and its store kills it at the step.
+The journeys kill a whole daemon after delays; here a process runs the real middle and is killed at the step.
 """
 
+import os
+import shutil
 import signal
 import sys
+from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,10 @@ import orjson
 import pytest
 
 from app.core.attachments import Attached, Detached
+from app.workspaces import change
+from tests.support.cancelled_at import CancelledAt
+from tests.support.databases import in_child, query
+from tests.support.peers.programs import SCRIPTED, http_definition, http_peer
 from tests.support.scripted_http import ScriptedHttp, scripted_http
 from tests.support.workspace_house import http, workspace_house
 
@@ -90,3 +98,61 @@ async def test_after_power_loss_at_the_write_what_was_written_is_the_truth(
 
 def _attached(definition: dict[str, Any]) -> Attached:
     return Attached(orjson.dumps(definition).decode())
+
+
+@pytest.fixture(scope="module")
+def url() -> Generator[str]:
+    """A server that outlives the processes that are killed."""
+    with http_peer(SCRIPTED, "good") as url:
+        yield url
+
+
+@pytest.mark.parametrize("kind", ["attach", "replace", "detach"])
+def test_killed_at_any_await_of_its_commit_a_change_is_whole_or_not_there(
+    tmp_path: Path, url: str, kind: str
+) -> None:
+    origin, seen = tmp_path / "origin", list[set[tuple[str, str]]]()
+    origin.mkdir()
+    definition = http_definition("old", url)
+    members: dict[str, dict[str, Any]] = {
+        "attach": {"server": {**definition, "name": "new"}},
+        "replace": {"server": {**definition, "tools": []}},
+        "detach": {"name": "old"},
+    }
+    assert in_child(lambda: _make(origin, "attach", {"server": definition}, None)) == 0
+    before, status = _attached_in(origin), -signal.SIGKILL
+    while status != 0:
+        assert status == -signal.SIGKILL
+        step, directory = len(seen), tmp_path / str(len(seen))
+        shutil.copytree(origin, directory)
+        status = in_child(partial(_make, directory, kind, members[kind], step))
+        seen.append(_attached_in(directory))
+    after = seen[-1]
+    assert after != before
+    # It turns once, and some were killed on either side.
+    assert seen == [before] * seen.count(before) + [after] * seen.count(after)
+    assert min(seen.count(before), seen.count(after)) > 1
+
+
+def _make(directory: Path, kind: str, members: dict[str, Any], step: int | None) -> None:
+    """Make the change, and die at this await of its commit, where one is given and there are so many."""
+    run = change._Commit.run
+
+    async def dies(self: Any) -> None:
+        assert step is not None
+        await CancelledAt(run(self), step, partial(os.kill, os.getpid(), signal.SIGKILL))
+
+    async def make() -> None:
+        async with workspace_house(directory) as house:
+            await house.act(kind, **members)
+
+    if step is not None:
+        change._Commit.run = dies
+    anyio.run(make)
+
+
+def _attached_in(directory: Path) -> set[tuple[str, str]]:
+    """Return what another process finds in a sound database."""
+    database = directory / "plurnk.db"
+    assert query(database, "PRAGMA integrity_check") == [("ok",)]
+    return set(query(database, "SELECT name, definition FROM server_attachments"))
