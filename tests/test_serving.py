@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import anyio
@@ -53,6 +55,34 @@ async def test_a_port_that_is_taken_is_refused_with_what_to_do(tmp_path: Path) -
     assert ended.value.status == 2
     assert "PLURNK_PORT" in ended.value.log
     assert "Traceback" not in ended.value.log
+
+
+def _may_mount() -> bool:
+    """Whether a process may have mounts of its own here: Linux, and not every container."""
+    return subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.spec("state")
+@pytest.mark.skipif(shutil.which("unshare") is None or not _may_mount(), reason="no mounts of one's own")
+@pytest.mark.parametrize("what", ["home", "database"])
+async def test_a_place_that_cannot_be_written_is_refused_in_a_sentence_and_left_untouched(
+    tmp_path: Path, what: str
+) -> None:
+    place = tmp_path / what
+    environment = {"PLURNK_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path / 'database' / 'plurnk.db'}"}
+    (tmp_path / "database").mkdir()
+    daemon = await Daemon(tmp_path, environment).start()
+    assert await daemon.stop() == 0
+    before = {path: path.read_bytes() for path in place.iterdir() if path.is_file()}
+    read_only = f'mount --bind {place} {place} && mount -o remount,ro,bind {place} && exec "$0" "$@"'
+    daemon.program = ("unshare", "-rm", "sh", "-c", read_only, *daemon.program)
+    with pytest.raises(DaemonEndedError) as ended:
+        await daemon.start()
+    assert ended.value.status == 2
+    assert str(place) in ended.value.log
+    assert "Read-only file system" in ended.value.log
+    assert "Traceback" not in ended.value.log
+    assert {path: path.read_bytes() for path in place.iterdir() if path.is_file()} == before
 
 
 @pytest.mark.spec("observe")
