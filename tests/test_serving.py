@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from tests.support.daemon import Daemon, DaemonEndedError
+from tests.support.databases import contents
 from tests.support.peers.programs import scripted_definition, stdio_definition
 from tests.support.processes import children, command_lines, is_alive, peers_of, until_gone
 
@@ -64,25 +65,27 @@ def _may_mount() -> bool:
 
 @pytest.mark.spec("state")
 @pytest.mark.skipif(shutil.which("unshare") is None or not _may_mount(), reason="no mounts of one's own")
-@pytest.mark.parametrize("what", ["home", "database"])
 async def test_a_place_that_cannot_be_written_is_refused_in_a_sentence_and_left_untouched(
-    tmp_path: Path, what: str
+    tmp_path: Path,
 ) -> None:
-    place = tmp_path / what
-    environment = {"PLURNK_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path / 'database' / 'plurnk.db'}"}
-    (tmp_path / "database").mkdir()
-    daemon = await Daemon(tmp_path, environment).start()
+    places = [tmp_path / "home", tmp_path / "database"]
+    places[1].mkdir()
+    daemon = Daemon(tmp_path, {"PLURNK_DATABASE_URL": f"sqlite+aiosqlite:///{places[1] / 'plurnk.db'}"})
+    serve = (await daemon.start()).program
     assert await daemon.stop() == 0
-    before = {path: path.read_bytes() for path in place.iterdir() if path.is_file()}
-    read_only = f'mount --bind {place} {place} && mount -o remount,ro,bind {place} && exec "$0" "$@"'
-    daemon.program = ("unshare", "-rm", "sh", "-c", read_only, *daemon.program)
-    with pytest.raises(DaemonEndedError) as ended:
-        await daemon.start()
-    assert ended.value.status == 2
-    assert str(place) in ended.value.log
-    assert "Read-only file system" in ended.value.log
-    assert "Traceback" not in ended.value.log
-    assert {path: path.read_bytes() for path in place.iterdir() if path.is_file()} == before
+    for place in places:
+        before = contents(place / "any")
+        read_only = f'mount --bind {place} {place} && mount -o remount,ro,bind {place} && exec "$0" "$@"'
+        daemon.program = ("unshare", "-rm", "sh", "-c", read_only, *serve)
+        with pytest.raises(DaemonEndedError) as ended:
+            await daemon.start()
+        told = ended.value.log
+        assert ended.value.status == 2
+        assert str(place) in told
+        assert "Read-only file system" in told
+        assert "Traceback" not in told
+        assert contents(place / "any") == before
+        daemon.log_file.unlink()
 
 
 @pytest.mark.spec("observe")

@@ -1,5 +1,7 @@
 """SIGTERM while everything is at one of its phases: each client has one end, and nothing is left. SPEC §shutdown."""
 
+import os
+import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -18,8 +20,10 @@ from tests.support.daemon import Daemon, run_input
 from tests.support.peers.programs import http_definition, scripted_definition
 from tests.support.processes import children, peers_of, until_exists, until_gone
 from tests.support.protected_server import ProtectedServer, protected_server
-from tests.support.scripted_http import HANG, ScriptedHttp, scripted_http, stream
+from tests.support.scripted_http import HANG, Script, ScriptedHttp, scripted_http, stream
+from tests.support.signing_in import ENVIRONMENT, signing_in
 from tests.support.standing import stored
+from tests.support.subscriptions import changed, discovered, open_stream
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.spec("shutdown", "lifecycle", "hydration")]
 
@@ -153,6 +157,45 @@ async def test_a_stop_at_every_phase_at_once_ends_each_client_once_and_leaves_wh
     expected = {f"{door} {phase}": code for door in ("post", "run") for phase, code in ENDS.items()}
     expected |= {"post exchanging": "shutting-down", "run holding": "operation-cancelled"}
     assert told == expected
+    assert stored(daemon) == before
+
+
+async def test_a_stop_while_connections_mend_themselves_leaves_what_was(
+    new_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon, way, news = await new_daemon(ENVIRONMENT).start(), tmp_path / "way", anyio.Event()
+    listens = open_stream(news, changed("tools"))
+    answers: dict[str, Script] = {"server/discover": discovered(), "subscriptions/listen": listens}
+    told: list[str] = []
+
+    async with scripted_http(answers) as relisting, signing_in(daemon, "refreshing") as refreshing:
+
+        async def call() -> None:
+            told.append((await refreshing.call("echo", text="x"))["code"])
+
+        await refreshing.signed_in()
+        await daemon.attach("relisting", http_definition("p", relisting.url))
+        way.write_text("good")
+        await daemon.attach("recovering", scripted_definition("p", f"@{way}"))
+        before, [child] = stored(daemon), peers_of(daemon.pid)
+
+        way.write_text("silent")
+        os.kill(child, signal.SIGKILL)
+        relisting.answers["tools/list"] = SILENT
+        news.set()
+        refreshing.granting.expire_all()
+        gate = refreshing.granting.gates["token:refresh_token"] = anyio.Event()
+        async with anyio.create_task_group() as clients:
+            clients.start_soon(call)
+            with anyio.fail_after(30):
+                await refreshing.granting.has_seen("token:refresh_token", 1)
+                while len(relisting.of("tools/list")) < 2 or not set(peers_of(daemon.pid)) - {child}:
+                    await anyio.sleep(0.01)
+            family = children(daemon.pid)
+            assert await daemon.stop() == 0
+            await until_gone(family)
+        gate.set()
+    assert told == ["operation-cancelled"]
     assert stored(daemon) == before
 
 
