@@ -64,6 +64,7 @@ def _may_mount() -> bool:
 
 
 @pytest.mark.spec("state")
+@pytest.mark.timeout(120)
 @pytest.mark.skipif(shutil.which("unshare") is None or not _may_mount(), reason="no mounts of one's own")
 async def test_a_place_that_cannot_be_written_is_refused_in_a_sentence_and_left_untouched(
     tmp_path: Path,

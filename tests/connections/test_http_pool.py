@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from multidict import CIMultiDict
@@ -89,6 +91,37 @@ async def test_a_name_that_leads_to_a_forbidden_address_is_refused_where_it_is_c
         with pytest.raises(AddressNotSent):
             await transport(pool, url).request(*CALL)
         assert peer.connections == 0
+
+
+@pytest.mark.spec("security")
+@pytest.mark.skipif(sys.platform != "linux", reason="loopback has one address elsewhere")
+async def test_a_name_that_turns_is_judged_by_the_address_that_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolved, asked, met = socket.getaddrinfo, list[str](), list[str]()
+    leads_to = "127.0.0.1"
+
+    def getaddrinfo(host: str, *arguments: Any, **options: Any) -> Any:
+        if host != "turning.example":
+            return resolved(host, *arguments, **options)
+        asked.append(leads_to)
+        return resolved(leads_to, *arguments, **options)
+
+    async def meet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.append(leads_to)
+        writer.close()
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    async with scripted_http() as peer, pool_with(http_hosts=("127.0.0.1/32",)) as pool:
+        url = peer.url.replace("127.0.0.1", "turning.example")
+        async with await asyncio.start_server(meet, "127.0.0.2", URL(url).port):
+            await pool.require_allowed(URL(url))
+            assert isinstance(await transport(pool, url).request(*CALL), Result)
+            leads_to = "127.0.0.2"
+            async with pool_with(http_hosts=("127.0.0.1/32",)) as fresh:
+                with pytest.raises(AddressNotSent):
+                    await transport(fresh, url).request(*CALL)
+    assert (asked, met, peer.connections) == (["127.0.0.1", "127.0.0.2"], [], 1)
 
 
 @pytest.mark.spec("security")

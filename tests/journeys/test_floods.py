@@ -23,6 +23,7 @@ from tests.support.scripted_http import (
     scripted_http,
     stream,
 )
+from tests.support.subscriptions import ACKNOWLEDGED, TOOLS_FLAG, changed, notification, open_stream
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.spec("limits", "connection", "prepare")]
 
@@ -76,14 +77,22 @@ ECHO: Json = {"name": "echo", "inputSchema": {"type": "object"}}
 
 
 @asynccontextmanager
-async def served(transport: str, directory: Path, listed: list[Json], call: Any = ()) -> AsyncGenerator[Json]:
-    """Have a server with these tools, and how it answers a call by its transport; give its definition."""
-    discovered = {**FRESH, "supportedVersions": [REVISION], "capabilities": {"tools": {}}}
+async def served(
+    transport: str, directory: Path, listed: list[Json], call: Any = (), listen: Any = ()
+) -> AsyncGenerator[Json]:
+    """Have a server with these tools, and what it says to a call and a listen by its transport.
+
+    Gives its definition; a child writes what it reads to ``log`` in the directory.
+    """
+    discovered = {
+        **FRESH,
+        "supportedVersions": [REVISION],
+        "capabilities": {"tools": {"listChanged": bool(listen)}},
+    }
     if transport == "http":
         answers: dict[str, Script] = {"tools/list": result({"tools": listed})}
         answers["server/discover"] = result(discovered)
-        if call:
-            answers["tools/call"] = call
+        answers |= {"tools/call": call, "subscriptions/listen": listen}
         async with scripted_http(answers) as peer:
             yield http_definition("p", peer.url, read=["echo"] if ECHO in listed else [])
         return
@@ -91,9 +100,10 @@ async def served(transport: str, directory: Path, listed: list[Json], call: Any 
         "server/discover": [{"result": discovered}],
         "tools/list": [{"result": {**FRESH, "tools": listed}}],
         "tools/call": call,
+        "subscriptions/listen": listen,
     }
     script = directory / "script.json"
-    script.write_text(json.dumps({"on": on}))
+    script.write_text(json.dumps({"on": on, "log": str(directory / "log")}))
     args = ["-I", "-S", str(SCRIPTED_STDIO), f"@{script}"]
     read = ["echo"] if ECHO in listed else []
     yield {"name": "p", "transport": "stdio", "command": sys.executable, "args": args, "read": read}
@@ -151,6 +161,29 @@ async def test_a_flood_before_an_answer_costs_neither_the_answer_nor_anybody_els
             assert await daemon.call_text(workspace, "p", "echo") == "ok"
         assert memory_peak(daemon) - before < 64 * MIB
         assert (await daemon.act(workspace, "workspace.mcp.detach", name="p"))["status"] == 200
+
+
+@pytest.mark.spec("watch")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_a_flood_of_changes_that_were_asked_for_costs_few_lists(
+    daemon: Daemon, workspace: str, scripted_url: str, tmp_path: Path, transport: str
+) -> None:
+    lines = [
+        notification(ACKNOWLEDGED, notifications=TOOLS_FLAG),
+        *[notification("notifications/tools/list_changed")] * COUNT,
+    ]
+    listen: Any = [{"raw": "".join(json.dumps(line).replace('"$id"', "$id") + "\n" for line in lines)}]
+    call: Any = [{"result": ANSWER}]
+    if transport == "http":
+        listen, call = open_stream(changed("tools") * COUNT), result(ANSWER)
+    async with served(transport, tmp_path, [ECHO], call, listen) as definition:
+        async with others_served(daemon, scripted_url):
+            assert (await daemon.attach(workspace, definition))["live"]
+            for _ in range(10):
+                assert await daemon.call_text(workspace, "p", "echo") == "ok"
+        await daemon.act(workspace, "workspace.mcp.detach", name="p")
+    if transport == "stdio":
+        assert (tmp_path / "log").read_text().count('"tools/list"') <= 3
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

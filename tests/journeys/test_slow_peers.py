@@ -251,6 +251,7 @@ async def test_a_client_that_vanishes_at_any_event_leaves_nothing(
     actions: dict[str, Json] = {
         "list": {"kind": "workspace.mcp.list"},
         "call": {"kind": "workspace.mcp.call", "server": "p", "tool": "echo", "arguments": {"text": "x"}},
+        "reconnect": {"kind": "workspace.mcp.reconnect", "name": "p"},
         "watch": {"kind": "workspace.mcp.watch"},
     }
     await daemon.attach(workspace, definition)
