@@ -11,7 +11,7 @@ from app.agui import events, stream
 from app.connections import child_output, http_pool, pipe_writer, prepare, wire
 from app.connections.child_process import Patience
 from app.connections.recovery import Backoff
-from app.doors import body
+from app.doors import accepting, body
 from app.operations import settled
 from app.store import audit
 from app.store.engine import BUSY, Waits
@@ -40,11 +40,12 @@ FIGURES: list[tuple[str, str, Any, Any]] = [
     ("agui", "A body that takes longer than 30 s", body.BODY_TIMEOUT_S, 30.0),
     ("state", "at most 5 s for its turn", Waits().write_turn, timedelta(seconds=5)),
     ("state", "5 s for another process's lock", BUSY, timedelta(seconds=5)),
+    ("limits", "looked after twice a second", 1 / accepting.RETRY_S, 2),
     ("observe", "kept 90 days", audit.KEPT, timedelta(days=90)),
 ]
 
 
-@pytest.mark.spec("connection", "prepare", "hydration", "calls", "agui", "state", "observe")
+@pytest.mark.spec("connection", "prepare", "hydration", "calls", "agui", "state", "limits", "observe")
 @pytest.mark.parametrize("section, words, value, figure", FIGURES, ids=[each[1] for each in FIGURES])
 def test_a_figure_of_the_specification_is_the_constant(
     section: str, words: str, value: Any, figure: Any
