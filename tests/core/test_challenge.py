@@ -9,7 +9,8 @@ from app.core.challenge import BearerChallenge, parse_challenge
 pytestmark = pytest.mark.spec("oauth")
 
 PRM = "https://a.example/prm"
-FOUND = BearerChallenge(resource_metadata=PRM)
+OTHER = "https://b.example/prm"
+FOUND = BearerChallenge(resource_metadata=(PRM,))
 
 HEADERS: dict[str, tuple[str | None, BearerChallenge]] = {
     "no header": (None, BearerChallenge()),
@@ -17,21 +18,30 @@ HEADERS: dict[str, tuple[str | None, BearerChallenge]] = {
     "the scheme alone": ("Bearer", BearerChallenge()),
     "any order, any case": (
         f'bEARER Scope="b a b", ERROR="insufficient_scope", Resource_Metadata="{PRM}"',
-        BearerChallenge(PRM, ("b", "a"), "insufficient_scope"),
+        BearerChallenge((PRM,), ("b", "a"), "insufficient_scope"),
     ),
     "blanks around the equals sign": (f'Bearer resource_metadata = "{PRM}"', FOUND),
     "no blank after a comma": (
         f'Bearer error="invalid_token",resource_metadata="{PRM}"',
-        BearerChallenge(PRM, None, "invalid_token"),
+        BearerChallenge((PRM,), None, "invalid_token"),
     ),
     "no comma between parameters": (f'Bearer realm="r" resource_metadata="{PRM}"', FOUND),
     "empty list elements": (f', Bearer ,, resource_metadata="{PRM}",', FOUND),
     "a token for a value": ("Bearer error=invalid_token", BearerChallenge(error="invalid_token")),
-    "an unquoted URL": (f"Bearer resource_metadata={PRM}, error=x", BearerChallenge(PRM, None, "x")),
+    "an unquoted URL": (f"Bearer resource_metadata={PRM}, error=x", BearerChallenge((PRM,), None, "x")),
     "quoted pairs": (r'Bearer error="in\valid\_\"x"', BearerChallenge(error='invalid_"x')),
-    "the last of two counts": (
-        f'Bearer resource_metadata="https://b.example", resource_metadata="{PRM}"',
-        FOUND,
+    "the last of two counts": ('Bearer error="x", error="y"', BearerChallenge(error="y")),
+    "the last of two places first": (
+        f'Bearer resource_metadata="{OTHER}", resource_metadata="{PRM}", resource_metadata="{OTHER}"',
+        BearerChallenge((OTHER, PRM)),
+    ),
+    "a place that the second Bearer challenge names": (
+        f'Bearer error="insufficient_scope", scope="a", Bearer resource_metadata="{PRM}"',
+        BearerChallenge((PRM,), ("a",), "insufficient_scope"),
+    ),
+    "places without end": (
+        "Bearer " + ", ".join(f'resource_metadata="https://{n}.example"' for n in range(9)),
+        BearerChallenge(tuple(f"https://{n}.example" for n in (8, 7, 6, 5))),
     ),
     "an empty scope is none": ('Bearer scope=""', BearerChallenge()),
     "blanks are no scope": ('Bearer scope="  "', BearerChallenge()),
@@ -90,7 +100,7 @@ def test_what_is_quoted_comes_back_and_nothing_beside_it_counts(url: str, noise:
     header = (
         f"{case} realm={quoted(noise)}, Resource_Metadata={quoted(url)}, error_description={quoted(noise)}"
     )
-    assert parse_challenge(header) == BearerChallenge(resource_metadata=url)
+    assert parse_challenge(header) == BearerChallenge(resource_metadata=(url,))
 
 
 @pytest.mark.parametrize("piece", ['"\\', "a=", "Bearer a ", '"', "=", "x,"])

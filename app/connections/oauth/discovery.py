@@ -110,9 +110,8 @@ def _refuse_issuer(fetcher: Fetcher, config: InteractiveOAuth | ClientCredential
 
 async def _resource(fetcher: Fetcher, challenge: BearerChallenge) -> JsonObject:
     """Return the protected resource metadata, its ``resource`` judged. RFC 9728 §3."""
-    if challenge.resource_metadata is not None:
-        urls = [challenge.resource_metadata]
-    else:
+    urls: Sequence[str] = challenge.resource_metadata
+    if not urls:
         root = f"{fetcher.url.origin()}/.well-known/oauth-protected-resource"
         path = fetcher.url.raw_path_qs
         urls = [root] if path == "/" else [root + path, root]
@@ -134,8 +133,15 @@ async def _server_metadata(fetcher: Fetcher, issuer: str) -> JsonObject:
         urls.append(f"{parts.scheme}://{parts.netloc}{path}/.well-known/openid-configuration")
     document = await _first(fetcher, urls, SERVER_METADATA)
     if document.get("issuer") != issuer:
-        raise _invalid(fetcher, f"{SERVER_METADATA} is of another issuer")
+        raise _invalid(fetcher, _difference(issuer, document.get("issuer")))
     return document
+
+
+def _difference(listed: str, issuer: Json) -> str:
+    """Return which two issuers differ, without their words, which are the server's."""
+    two = f"the issuer in {SERVER_METADATA} is not the one in {RESOURCE_METADATA}"
+    is_slash = isinstance(issuer, str) and issuer.rstrip("/") == listed.rstrip("/")
+    return f"{two}: they differ in a slash at the end" if is_slash else two
 
 
 async def _first(fetcher: Fetcher, urls: Sequence[str], what: str) -> JsonObject:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spec("oauth")
 
 
 async def found(peer: ScriptedHttp, path: str = "/mcp", **options: Any) -> AuthorizationServer:
-    challenge = BearerChallenge(options.pop("resource_metadata", None))
+    challenge = BearerChallenge(options.pop("places", ()))
     config = options.pop("config", PERSON)
     return await discover(fetcher(peer.origin + path), challenge, config, **options)
 
@@ -105,13 +105,14 @@ async def test_without_a_url_in_the_challenge_the_well_known_places_are_tried_in
         assert paths(peer) == [*asked, METADATA]
 
 
-async def test_the_url_of_the_challenge_is_the_only_place() -> None:
+async def test_the_urls_of_the_challenge_are_the_only_places() -> None:
     async with documents() as peer:
         peer.routes["/prm"] = prm(peer)
-        await found(peer, resource_metadata=f"{peer.origin}/prm")
+        await found(peer, places=(f"{peer.origin}/prm", f"{peer.origin}/unasked"))
+        await found(peer, places=(f"{peer.origin}/first", f"{peer.origin}/prm"))
         with pytest.raises(OAuthMetadataInvalid):
-            await found(peer, resource_metadata=f"{peer.origin}/other")
-        assert paths(peer) == ["/prm", METADATA, "/other"]
+            await found(peer, places=(f"{peer.origin}/other",))
+        assert paths(peer) == ["/prm", METADATA, "/first", "/prm", METADATA, "/other"]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,11 @@ async def test_an_issuer_is_identical_to_the_letter(listed: str, issuer: str | N
         with pytest.raises(OAuthMetadataInvalid) as raised:
             await found(peer)
         assert len(peer.seen) == 2
+        two = "the issuer in its authorization server's metadata is not the one in its protected resource metadata"
+        assert two in raised.value.detail
         assert "evil" not in raised.value.detail
+        by_slash = said is not None and said.rstrip("/") == (peer.origin + listed).rstrip("/")
+        assert ("differ in a slash at the end" in raised.value.detail) == by_slash
 
 
 UNFIT = [
