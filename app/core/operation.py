@@ -288,9 +288,9 @@ class Operation:
         """Return the wait before the first poll of the task that the peer made of the request."""
         try:
             self._task = Task(result.value, self.work.server)
+            return self._task.begun(result.value)
         except Problem as problem:
             return self.fail(problem)
-        return self._task.poll()
 
     def _task_answered(self, task: Task, answer: Answer) -> Step:
         """Return the step after the answer to a poll or an update; an error says nothing of the call itself."""

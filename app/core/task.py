@@ -44,10 +44,10 @@ class Task:
     """One task of a server, from its handle on."""
 
     def __init__(self, handle: JsonObject, server: str) -> None:
-        """Take the ``CreateTaskResult``; whatever its status, what follows from it comes with the first poll.
+        """Take the ``CreateTaskResult``, of which ``begun`` judges the rest.
 
         Raises:
-            ToolResultInvalid: the handle breaks the protocol.
+            ToolResultInvalid: the handle has no id by which the task can be named.
         """
         self._server = server
         self.id = self._id_of(handle)
@@ -63,8 +63,16 @@ class Task:
         """The newest state that the server told of and that did not count yet."""
         self._updated = _updated(handle)
         """When the server changed what was observed last, where it says so."""
+
+    def begun(self, handle: JsonObject) -> Wait:
+        """Return the first poll; whatever the handle's status, what follows from it comes with that.
+
+        Raises:
+            ToolResultInvalid: the handle breaks the protocol; the task is there all the same.
+        """
         self._status_of(handle)
         self._take_interval(handle)
+        return self.poll()
 
     @property
     def is_updating(self) -> bool:

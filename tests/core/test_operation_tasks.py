@@ -182,13 +182,19 @@ def test_a_task_that_asks_for_ever_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{**handle(), "taskId": None}, {**handle(), "pollIntervalMs": "1"}], ids=str
+    ("value", "left"),
+    [
+        ({**handle(), "taskId": None}, None),
+        ({**handle(), "pollIntervalMs": "1"}, TASK),
+        ({**handle(), "status": "submitted"}, TASK),
+    ],
+    ids=str,
 )
-def test_a_handle_that_breaks_the_protocol_ends_the_operation(value: JsonObject) -> None:
+def test_a_handle_that_breaks_the_protocol_ends_the_operation(value: JsonObject, left: str | None) -> None:
     machine = operation(may_defer=True)
     machine.begin()
     assert problem_of(arrive(machine, value))["code"] == INVALID
-    assert machine.task_id is None
+    assert machine.task_id == left, "what has a name is cancelled"
 
 
 def test_what_is_observed_without_a_task_or_after_the_end_is_a_bug_of_ours() -> None:

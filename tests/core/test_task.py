@@ -19,7 +19,9 @@ GET = Send("tasks/get", {"taskId": TASK})
 
 
 def task(**members: Any) -> Task:
-    return Task(handle(**members), "p")
+    made = Task(handle(**members), "p")
+    made.begun(handle(**members))
+    return made
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,8 @@ def task(**members: Any) -> Task:
     ],
 )
 def test_the_first_poll_waits_for_the_interval_of_the_handle(interval: Any, seconds: float) -> None:
-    assert task(pollIntervalMs=interval).poll() == Wait(seconds, GET)
+    given = handle(pollIntervalMs=interval)
+    assert Task(given, "p").begun(given) == Wait(seconds, GET)
 
 
 def test_the_latest_interval_counts_and_stays_where_none_is_given() -> None:
@@ -71,7 +74,7 @@ def test_a_handle_without_its_id_or_status_is_none(member: str) -> None:
     faulty = handle()
     del faulty[member]
     with pytest.raises(ToolResultInvalid):
-        Task(faulty, "p")
+        Task(faulty, "p").begun(faulty)
 
 
 @pytest.mark.parametrize("members", [{"taskId": "another"}, {"resultType": "input_required"}], ids=str)

@@ -127,6 +127,7 @@ def _task(data: bytes) -> None:
     value = object_of(data)
     try:
         task = Task(value, "s")
+        task.begun(value)
         assert task.poll().seconds >= 0.05
         task.tell(Result(value, len(data)))
         task.observe(value)
