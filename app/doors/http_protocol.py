@@ -5,6 +5,7 @@ any token, could fill the memory or hold every connection the process may have.
 """
 
 import asyncio
+import re
 from typing import Any, cast
 
 from typing_extensions import override
@@ -17,6 +18,7 @@ HEAD_TIMEOUT_S = 30.0
 """How long a client may take to send a request's head, the first one counted from its connection."""
 HEAD_MAX = 64 * 1024
 """Bytes of a head that is not whole after the first read."""
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -69,6 +71,10 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head, self._has_read_head = False, True
         self._forget_timer()
+        if target := _ABSOLUTE.match(self.url):
+            # What the target names is the host, whatever the header says. RFC 9112 §3.2.2
+            self.headers[:] = [header for header in self.headers if header[0] != b"host"]
+            self.headers.append((b"host", target[1]))
         super().on_headers_complete()
 
     @override

@@ -48,6 +48,29 @@ async def send_again_and_again(stream: SocketStream, part: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "hosts"),
+    [
+        (b"/", [b"localhost"]),
+        (b"/?at=http://evil.example/", [b"localhost"]),
+        (b"http://evil.example/", [b"evil.example"]),
+        (b"HTTP://evil.example:80/?x", [b"evil.example:80"]),
+        (b"http://localhost@evil.example/", [b"localhost@evil.example"]),
+    ],
+)
+async def test_a_target_that_names_a_host_is_the_host(target: bytes, hosts: list[bytes]) -> None:
+    seen: list[bytes] = []
+
+    async def application(scope: Scope, _receive: Receive, send: Send) -> None:
+        seen.extend(value for name, value in scope["headers"] if name == b"host")
+        await send_whole(send, 200, b"{}")
+
+    async with served(application) as loopback, await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        await stream.send(b"GET %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % target)
+        assert b"200" in await everything(stream)
+    assert seen == hosts
+
+
+@pytest.mark.parametrize(
     "head",
     [
         pytest.param(GET + b"X: " + b"a" * 4 * FIRST_READ, id="one-value"),
