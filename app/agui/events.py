@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from app.core.answers import Progress
-from app.core.events import ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import OperationProgressed, ToolCallEnded, ToolCallStarted
 from app.core.json_value import JsonObject
 
 PROTOCOL_VERSION = "1.0"
@@ -70,14 +70,15 @@ def tool_call_result(event: ToolCallEnded) -> bytes:
     return _tool_call_result(event, OMITTED, {"isError": event.is_error, "omitted": True})
 
 
-def progress_snapshot(event: ToolCallProgressed) -> bytes:
-    """Return the first progress of a call that a run shows."""
+def progress_snapshot(event: OperationProgressed) -> bytes:
+    """Return the first progress of a call or read that a run shows."""
     activity = {"messageId": _progress_id(event), "activityType": PROGRESS}
-    content = {"toolCallId": event.tool_call_id, **event.progress.document()}
+    call, operation = {"toolCallId": event.tool_call_id}, {"operation": event.operation}
+    content = {**(operation if event.tool_call_id is None else call), **event.progress.document()}
     return orjson.dumps({"type": "ACTIVITY_SNAPSHOT", **activity, "content": content})
 
 
-def progress_delta(event: ToolCallProgressed, since: Progress) -> bytes:
+def progress_delta(event: OperationProgressed, since: Progress) -> bytes:
     """Return what is new since the progress that was shown last; what the peer left out stays as it was."""
     before = since.document()
     patch: list[JsonObject] = [
@@ -109,5 +110,5 @@ def _text(content: list[Any]) -> str:
     return "\n".join(texts) if texts else orjson.dumps(content).decode()
 
 
-def _progress_id(event: ToolCallProgressed) -> str:
-    return f"progress-{event.tool_call_id}"
+def _progress_id(event: OperationProgressed) -> str:
+    return f"progress-{event.tool_call_id or event.operation}"

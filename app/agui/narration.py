@@ -17,11 +17,11 @@ from app.agui.state_view import StateView
 from app.agui.stream import EventStream
 from app.core.answers import Progress
 from app.core.events import (
+    OperationProgressed,
     PreparationEnded,
     PreparationStarted,
     RunEvent,
     ToolCallEnded,
-    ToolCallProgressed,
     ToolCallStarted,
 )
 from app.workspaces.live_state import Delta
@@ -46,7 +46,7 @@ class Narration:
             case ToolCallStarted():
                 for encoded in tool_call(event):
                     self._stream.emit(encoded)
-            case ToolCallProgressed():
+            case OperationProgressed():
                 self._progressed(event)
             case ToolCallEnded():
                 self._stream.emit(tool_call_result(event))
@@ -74,8 +74,8 @@ class Narration:
             self._open_steps.remove(server)
             self._stream.emit(step_finished(server))
 
-    def _progressed(self, event: ToolCallProgressed) -> None:
-        since = self._progress.get(event.tool_call_id)
+    def _progressed(self, event: OperationProgressed) -> None:
+        since = self._progress.get(event.operation)
         encoded = progress_snapshot(event) if since is None else progress_delta(event, since)
         if self._stream.emit_progress(encoded):
-            self._progress[event.tool_call_id] = event.progress.following(since)
+            self._progress[event.operation] = event.progress.following(since)

@@ -33,11 +33,11 @@ class ToolCallStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallProgressed:
-    """The peer reported progress."""
+class OperationProgressed:
+    """The peer reported progress of a call, or of a read or a prompt, which has no tool call."""
 
     operation: str
-    tool_call_id: str
+    tool_call_id: str | None
     progress: Progress
 
 
@@ -52,7 +52,7 @@ class ToolCallEnded:
 
 
 RunEvent: TypeAlias = (
-    PreparationStarted | PreparationEnded | ToolCallStarted | ToolCallProgressed | ToolCallEnded
+    PreparationStarted | PreparationEnded | ToolCallStarted | OperationProgressed | ToolCallEnded
 )
 
 

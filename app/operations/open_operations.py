@@ -16,7 +16,7 @@ import anyio
 
 from app.concurrency import cancel_scope
 from app.core.answers import AnswerLost, Progress, RequestFault
-from app.core.events import ToolCallProgressed
+from app.core.events import OperationProgressed
 from app.core.operation import Operation, Work
 from app.core.operation_state import OperationState
 from app.core.problem import Problem
@@ -363,19 +363,18 @@ class OpenOperations:
     def _on_progress(
         self, operation: OpenOperation, send: Send, observe: Observe
     ) -> Callable[[Progress], None] | None:
-        """Return what shows progress to the run and the workspace; a request that has none to show asks for none.
+        """Return what shows progress to the run and the workspace; a completion asks for none.
 
         Requests about a task have none either. MCP ext-tasks, Task Status Notifications.
         """
         work = operation.machine.work
-        tool_call_id = work.tool_call_id
-        if tool_call_id is None or send.method != work.request.method:
+        if not work.may_ask or send.method != work.request.method:
             return None
 
         def show(progress: Progress) -> None:
             operation.progress = progress.following(operation.progress)
             self._live_progress.reported(operation.id)
-            observe(ToolCallProgressed(operation.id, tool_call_id, progress))
+            observe(OperationProgressed(operation.id, work.tool_call_id, progress))
 
         return show
 

@@ -19,7 +19,7 @@ from app.agui.events import (
     tool_call_result,
 )
 from app.core.answers import Progress
-from app.core.events import ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import OperationProgressed, ToolCallEnded, ToolCallStarted
 from tests.support.agui_events import JsonEvent, parse_event
 
 pytestmark = pytest.mark.spec("agui")
@@ -33,8 +33,10 @@ def ended(*content: Any, is_error: bool = False) -> ToolCallEnded:
     return ToolCallEnded("op-7", "call-a9", is_error, list(content))
 
 
-def progressed(progress: float, total: float | None = None, message: str | None = None) -> ToolCallProgressed:
-    return ToolCallProgressed("op-7", "call-a9", Progress(progress, total, message))
+def progressed(
+    progress: float, total: float | None = None, message: str | None = None
+) -> OperationProgressed:
+    return OperationProgressed("op-7", "call-a9", Progress(progress, total, message))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,17 @@ def test_the_first_progress_is_a_snapshot() -> None:
         "activityType": "plurnk.mcp.progress",
         "content": {"toolCallId": "call-a9", "progress": 0, "total": 3, "message": "starting"},
     }
+
+
+def test_the_progress_of_a_read_is_its_operations() -> None:
+    event = OperationProgressed("op-7", None, Progress(1, None, None))
+    assert judged(progress_snapshot(event)) == {
+        "type": "ACTIVITY_SNAPSHOT",
+        "messageId": "progress-op-7",
+        "activityType": "plurnk.mcp.progress",
+        "content": {"operation": "op-7", "progress": 1},
+    }
+    assert judged(progress_delta(event, Progress(0, None, None)))["messageId"] == "progress-op-7"
 
 
 def test_progress_that_the_peer_counts_in_floats_reads_as_it_counts() -> None:

@@ -8,11 +8,11 @@ from app.agui.state_view import StateView
 from app.agui.stream import EventStream
 from app.core.answers import Progress
 from app.core.events import (
+    OperationProgressed,
     PreparationEnded,
     PreparationStarted,
     RunEvent,
     ToolCallEnded,
-    ToolCallProgressed,
     ToolCallStarted,
 )
 from app.doors.asgi import Message
@@ -46,8 +46,10 @@ class Told:
         return parse_stream(self.body)[1:]
 
 
-def progressed(progress: float, message: str | None = None, call: str = "call-1") -> ToolCallProgressed:
-    return ToolCallProgressed("op-1", call, Progress(progress, 3, message))
+def progressed(
+    progress: float, message: str | None = None, call: str | None = "call-1"
+) -> OperationProgressed:
+    return OperationProgressed(f"op-of-{call}", call, Progress(progress, 3, message))
 
 
 async def types(*events: RunEvent) -> list[str]:

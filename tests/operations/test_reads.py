@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.addresses import resource_address
-from app.core.answers import Answer, AnswerLost, HttpRefusal, RemoteError, RequestFault, Result
+from app.core.answers import Answer, AnswerLost, HttpRefusal, Progress, RemoteError, RequestFault, Result
 from app.core.catalog import Entry
+from app.core.events import OperationProgressed
 from app.core.json_value import JsonObject
 from app.core.operation_problems import (
     OperationCancelled,
@@ -107,7 +108,7 @@ async def test_a_resource_is_read_by_its_exact_uri_listed_or_not(uri: str) -> No
         assert await got(house, resource_address("p", uri)) == {"contents": [TEXT]}
         (request,) = peer_of(house).requests
         assert (request.method, request.params) == ("resources/read", {"uri": uri})
-        assert (request.input_schema, request.on_progress) == (None, None)
+        assert request.input_schema is None
         assert left(house) == NOTHING
 
 
@@ -231,6 +232,21 @@ async def test_a_read_is_an_operation_with_a_lease_that_can_be_cancelled() -> No
 
 
 @pytest.mark.spec("calls")
+@pytest.mark.parametrize("uri", ["p:///resources/x%3Ay", "p:///prompts/review"])
+async def test_the_progress_of_a_read_is_told_and_shown(uri: str) -> None:
+    async with peers() as house, anyio.create_task_group() as group:
+        group.start_soon(outcome_of, lambda: got(house, uri))
+        request = await peer_of(house).next_request()
+        (operation,) = house.leases()
+        assert request.on_progress is not None
+        request.on_progress(Progress(1, 2, "half"))
+        assert house.events == [OperationProgressed(operation, None, Progress(1, 2, "half"))]
+        shown = {"progress": 1, "total": 2, "message": "half"}
+        assert house.state("operations")[operation]["progress"] == shown
+        house.board.cancel(operation)
+
+
+@pytest.mark.spec("calls")
 async def test_a_read_has_the_deadline_of_every_operation() -> None:
     async with peers(PLURNK_MCP_REQUEST_TIMEOUT="50") as house:
         with pytest.raises(OperationTimeout):
@@ -250,6 +266,7 @@ async def test_a_completion_is_asked_and_shown() -> None:
         assert ended.result == {"completion": {"values": ["py"], "total": 1}}
         (request,) = peer_of(house).requests
         assert (request.method, request.params) == ("completion/complete", ASKED)
+        assert request.on_progress is None
 
 
 @pytest.mark.spec("actions")

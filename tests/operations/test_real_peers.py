@@ -11,7 +11,7 @@ import pytest
 from app.connections.connector import Connector
 from app.core.addresses import resource_address
 from app.core.definitions import parse_definition
-from app.core.events import RunEvent, ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import OperationProgressed, RunEvent, ToolCallEnded, ToolCallStarted
 from app.core.interrupts import ResumeEntry
 from app.core.masking import Mask
 from app.core.operation_problems import OperationCancelled, RemoteErrorAnswered, ToolCallFailed
@@ -86,7 +86,7 @@ async def test_progress_comes_between_the_start_and_the_result(definition: dict[
         await call(board, "p", "count", {"steps": 3}, observe=events.append)
     kinds = [type(event) for event in events]
     assert (kinds[0], kinds[-1]) == (ToolCallStarted, ToolCallEnded)
-    assert [each.progress.progress for each in events if isinstance(each, ToolCallProgressed)] == [1, 2, 3]
+    assert [each.progress.progress for each in events if isinstance(each, OperationProgressed)] == [1, 2, 3]
 
 
 @pytest.mark.spec("calls")

@@ -10,7 +10,7 @@ import pytest
 
 from app.core.answers import AnswerLost, Progress, RemoteError, RequestNotSent, Result
 from app.core.catalog import ServerCatalog
-from app.core.events import ToolCallEnded, ToolCallProgressed, ToolCallStarted
+from app.core.events import OperationProgressed, ToolCallEnded, ToolCallStarted
 from app.core.interrupts import ResumeEntry
 from app.core.json_value import JsonObject
 from app.core.operation_problems import (
@@ -125,7 +125,7 @@ async def test_a_read_tool_is_called_at_once_and_its_result_comes_back_as_it_was
         ]
         assert house.events == [
             ToolCallStarted(operation, call_id, "p", "echo", {"text": "hi", "n": 3}),
-            ToolCallProgressed(operation, call_id, Progress(0.0, 3.0, "starting")),
+            OperationProgressed(operation, call_id, Progress(0.0, 3.0, "starting")),
             ToolCallEnded(operation, call_id, is_error=False, content=[TEXT]),
         ]
         assert (operation.startswith("op-"), call_id.startswith("call-")) == (True, True)
