@@ -144,7 +144,7 @@ def _decoded(data: bytes) -> Message:
     if brackets > BRACKETS_MAX:
         return Malformed(f"of more than {BRACKETS_MAX} arrays and objects", _id_hint(data))
     try:
-        value = _parsed(data)
+        value = parsed_json(data)
     except orjson.JSONDecodeError:
         return Malformed("not JSON", _id_hint(data))
     if not isinstance(value, dict):
@@ -204,8 +204,8 @@ def _remote_error(error: Json) -> RemoteError | None:
     return RemoteError(code, message if isinstance(message, str) else "", error.get("data"))
 
 
-def _parsed(data: bytes) -> Json:
-    """Return the JSON value, mended where mending is decided.
+def parsed_json(data: bytes) -> Json:
+    """Return the JSON value that somebody else wrote, mended where mending is decided. SPEC §connection, Foreign JSON.
 
     Raises:
         orjson.JSONDecodeError: it is no JSON, or JSON we do not take.

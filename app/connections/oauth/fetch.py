@@ -20,6 +20,7 @@ from yarl import URL
 from app.connections.address_rule import AddressRule, Reach, is_address, is_legacy_number, reach_of
 from app.connections.http_pool import tls_context
 from app.connections.http_request import user_agent
+from app.connections.wire import parsed_json
 from app.core.json_value import JsonObject
 from app.core.masking import Mask
 from app.core.oauth_problems import OAuthMetadataInvalid
@@ -311,7 +312,7 @@ def _cause(error: Exception | None) -> str:
 
 def _document(body: bytes) -> JsonObject | None:
     try:
-        value = orjson.loads(body)
+        value = parsed_json(body)
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None

@@ -95,7 +95,6 @@ def test_a_status_tells_whether_it_went_well_and_whether_it_may_later(
         b"<html>",
         b'{"a":NaN}',
         b'{"a":1',
-        b'{"a":"\xff"}',
         b"[" * 5000,
         b"\x1f\x8b\x08",
     ],
@@ -103,6 +102,17 @@ def test_a_status_tells_whether_it_went_well_and_whether_it_may_later(
 async def test_what_is_no_json_object_is_no_document(body: bytes) -> None:
     async with scripted_http(routes=Documents({"/x": Reply(body=body)})) as peer:
         assert await fetcher(peer.url).get(f"{peer.origin}/x", WHAT) == Fetched(200, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a":1,"x":"\\ud83d"}', b'{"a":1,"x":"\xff"}', b'\xef\xbb\xbf{"a":1,"x":"\\ufffd"}'],
+    ids=["a lone surrogate", "no UTF-8", "a byte order mark"],
+)
+async def test_what_is_no_text_costs_itself_and_not_the_document(body: bytes) -> None:
+    async with scripted_http(routes=Documents({"/x": Reply(body=body)})) as peer:
+        found = await fetcher(peer.url).get(f"{peer.origin}/x", WHAT)
+        assert found == Fetched(200, {"a": 1, "x": "\ufffd"})
 
 
 UNFIT = {
