@@ -8,7 +8,7 @@ from urllib.parse import quote
 import anyio
 import httpx2
 
-from tests.faults.asking import ASKS, run_action
+from tests.faults.asking import ASKS, read, run_action
 from tests.faults.cases import filled
 from tests.faults.http_peer import Listening
 from tests.faults.signing_in import REDIRECT, consent, note_url, peer_now, sign_in
@@ -16,7 +16,7 @@ from tests.faults.starting import STARTS, cycled, disarm
 from tests.faults.world import Json, Record, World, now_ms
 from tests.support.scripted_http import ECHO, HANG, result, stream
 
-ATTACHING = {"call", "call_each", "read_each", "describe", "run", "parallel_n", "repeat"}
+ATTACHING = {"call", "call_each", "read", "read_each", "describe", "run", "parallel_n", "repeat"}
 _NAMED = {"detach", "reconnect"}
 
 
@@ -103,6 +103,12 @@ async def listed(world: World, step: Json) -> None:
     await management(world, "list", step["list"])
 
 
+async def acted(world: World, step: Json) -> None:
+    """Do any action over REST; the record is of the kind's last word."""
+    workspace, kind, params = step["act"]
+    await management(world, kind, workspace, **params)
+
+
 async def described(world: World, step: Json) -> None:
     record = world.begin("describe")
     body = await world.list(step["describe"])
@@ -130,24 +136,24 @@ async def called_each(world: World, step: Json) -> None:
         await called(world, {"call": [workspace, server, tool["tool"], {}]})
 
 
+async def one_read(world: World, step: Json) -> None:
+    """Read what an address names; the page of a sign-in that this asks for is kept."""
+    await read(world, step)
+    note_url(world, world.last)
+
+
 async def read_each(world: World, step: Json) -> None:
     workspace, server = step["read_each"]
     uris = world.case["peer"]["resources"]
     for uri in uris:
-        await read(world, workspace, f"{server}:///resources/{quote(uri, safe='')}")
+        await read(world, {"read": [workspace, f"{server}:///resources/{quote(uri, safe='')}"]})
 
 
 async def prompted(world: World, step: Json) -> None:
     workspace, server, name, arguments = step["prompt"]
     query = "&".join(f"{quote(key)}={quote(value)}" for key, value in arguments.items())
-    await read(
-        world, workspace, f"{server}:///prompts/{quote(name, safe='')}" + (f"?{query}" if query else "")
-    )
-
-
-async def read(world: World, workspace: str, uri: str) -> None:
-    record = world.begin("read")
-    await run_action(world, record, workspace, {"kind": "workspace.mcp.read", "uri": uri})
+    uri = f"{server}:///prompts/{quote(name, safe='')}" + (f"?{query}" if query else "")
+    await read(world, {"read": [workspace, uri]})
 
 
 async def cancelled(world: World, step: Json) -> None:
@@ -255,8 +261,8 @@ def install_files(world: World) -> None:
 
 
 async def peer_notified(world: World, step: Json) -> None:
-    """Have the peer tell on its listen stream that its tools changed."""
-    assert step["peer_notify"] == "tools/list_changed"
+    """Have the peer tell on its listen stream that a list of it changed: its tools, unless it watches another."""
+    assert step["peer_notify"] == f"{world.case['peer'].get('watched', 'tools')}/list_changed"
     world.stdio.announce()
     listening = world.http.answers.get("subscriptions/listen")
     if isinstance(listening, Listening):
@@ -275,6 +281,12 @@ async def consented(world: World, _step: Json) -> None:
 async def completed(world: World, step: Json) -> None:
     workspace, name, url = step["oauth.complete"]
     await management(world, "oauth.complete", workspace, name=name, callbackUrl=url)
+
+
+async def expired(world: World, _step: Json) -> None:
+    """Let every access token be over; the refresh token stays good."""
+    assert world.oauth
+    world.oauth.expire()
 
 
 async def peer_told(world: World, step: Json) -> None:
@@ -296,9 +308,11 @@ STEPS: dict[str, Step] = {
     "detach": named,
     "reconnect": named,
     "list": listed,
+    "act": acted,
     "describe": described,
     "call": called,
     "call_each": called_each,
+    "read": one_read,
     "read_each": read_each,
     "prompt": prompted,
     "cancel": cancelled,
@@ -317,6 +331,7 @@ STEPS: dict[str, Step] = {
     "consent": consented,
     "oauth.complete": completed,
     "peer_now": peer_told,
+    "expire": expired,
     **ASKS,
     **STARTS,
 }

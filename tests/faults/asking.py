@@ -40,6 +40,25 @@ async def ran(world: World, step: Json) -> None:
     await run_action(world, world.begin("run"), "w1", _ACTIONS[step["run"]])
 
 
+async def asked(world: World, step: Json) -> None:
+    """Do any action as a run."""
+    workspace, action = step["ask"]
+    await run_action(world, world.begin("run"), workspace, action)
+
+
+async def read(world: World, step: Json) -> None:
+    """Read what an address names."""
+    workspace, uri = step["read"]
+    await run_action(world, world.begin("read"), workspace, {"kind": "workspace.mcp.read", "uri": uri})
+
+
+async def completed(world: World, step: Json) -> None:
+    """Ask for the completion of an argument."""
+    workspace, server, ref = step["complete"]
+    asked: Json = {"server": server, "ref": ref, "argument": {"name": "a", "value": "b"}}
+    await run_action(world, world.begin("complete"), workspace, {"kind": "workspace.mcp.complete", **asked})
+
+
 async def answered(world: World, step: Json) -> None:
     """Fill in the forms that the last step asked; it goes on as the same step."""
     assert await resumed(world, world.last, payload=step["answer"]), "nothing was asked"
@@ -70,6 +89,8 @@ async def interrupts_listed(world: World, _step: Json) -> None:
 
 ASKS: dict[str, Callable[[World, Json], Awaitable[None]]] = {
     "run": ran,
+    "ask": asked,
+    "complete": completed,
     "answer": answered,
     "answer_always": answered_always,
     "list_interrupts": interrupts_listed,

@@ -1,12 +1,12 @@
 """The reported faults as data: one JSON object a case, run once for each variant and transport. SPEC §status.
 
-Reads and expands ``cases.jsonl``; what a case does and asks for is ``acting`` and ``judging``.
+Reads and expands the files of cases; what a case does and asks for is ``acting`` and ``judging``.
 """
 
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ from typing import Any
 from tests.faults.scope import AMENDED, MORE
 
 Json = dict[str, Any]
-FILE = Path(__file__).with_name("cases.jsonl")
+REPORTED = ("cases.jsonl",)
+"""The faults that were reported, as they were handed over."""
+FILES = (*REPORTED, "variants_protocol.jsonl")
+"""Beside them other instances of the same kinds. There ``per_transport`` says what ``PER_TRANSPORT`` lists here."""
 _WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_.]*)")
 PER_TRANSPORT = {
     *("C1-g1", "C1-g2", "C2-g1", "C2-g2", "C2-g3", "C3-g1", "C3-g2", "C4-g1", "C4-g3"),
@@ -45,23 +48,24 @@ class Run:
         return self.case["id"]
 
 
-def all_cases() -> list[Json]:
+def all_cases(files: Iterable[str] = FILES) -> list[Json]:
     """Return every case, amended."""
-    cases = [json.loads(line) for line in FILE.read_text().splitlines()]
+    texts = [Path(__file__).with_name(name).read_text() for name in files]
+    cases = [json.loads(line) for text in texts for line in text.splitlines()]
     amended = [{**case, **AMENDED.get(case["id"], {})} for case in cases]
     return [{**case, "expect": [*case["expect"], *MORE.get(case["id"], [])]} for case in amended]
 
 
-def runs() -> Iterator[Run]:
+def runs(files: Iterable[str] = FILES) -> Iterator[Run]:
     """Give every execution of every case."""
-    for case in all_cases():
+    for case in all_cases(files):
         variants = case.get("sql_state") or case.get("variants")
         for number, variant in enumerate(variants or [None]):
             identity = case["id"] if variants is None else f"{case['id']}-{number + 1}"
             state = {"sql_state": variant} if "sql_state" in case else {}
             words = {**words_of(variant), "number": number}
             expanded = case if variants is None else filled({**case, **state}, words)
-            if case["id"] in PER_TRANSPORT:
+            if case["id"] in PER_TRANSPORT or case.get("per_transport"):
                 yield Run(f"{identity}-stdio", expanded)
                 yield Run(f"{identity}-http", expanded, is_over_http=True)
             elif case["id"] in ALSO_STDIO:

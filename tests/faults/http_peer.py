@@ -29,15 +29,17 @@ _MIB = 1 << 20
 
 
 class Listening:
-    """The answers to ``subscriptions/listen``: streams that stay open and tell of a change of tools once."""
+    """The answers to ``subscriptions/listen``: streams that stay open and tell of a change at a word."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: str = "tools", times: int = 1) -> None:
         self._gates: list[anyio.Event] = []
+        self._told = changed(watched) * times
+        self._flag = {f"{watched}ListChanged": True}
 
     def __call__(self, _seen: Seen) -> Reply:
         """Return one more stream."""
         self._gates.append(anyio.Event())
-        return open_stream(self._gates[-1], changed("tools"))
+        return open_stream(self._gates[-1], self._told, notifications=self._flag)
 
     def announce(self) -> None:
         """Tell of the change on every stream."""
@@ -51,6 +53,8 @@ def answers_of(peer: Json) -> dict[str, Script]:
     for member, read in _MEMBERS.items():
         if member in peer:
             answers.update(read(peer[member]))
+    if "watched" in peer:
+        answers |= _watched(peer["watched"], peer["times"])
     if "json_ctype" in peer:
         answers["tools/list"] = _retyped(result({"tools": [ECHO]}), peer["json_ctype"])
         answers["tools/call"] = _retyped(stream(response_event()), peer["sse_ctype"])
@@ -168,6 +172,13 @@ def _listen(told: str) -> dict[str, Script]:
     """Return the answers of a server that tells of its tools, whether or not the case says so."""
     streams: Script = stream(acknowledged()) if told == "ack then close" else Listening()
     return {"server/discover": discovered(), "subscriptions/listen": streams}
+
+
+def _watched(capability: str, times: int) -> dict[str, Script]:
+    """Return the answers of a server that tells so many times at once of the lists of a capability."""
+    capabilities: Json = {"tools": {}, "resources": {}, "prompts": {}, capability: {"listChanged": True}}
+    streams = Listening(capability, times)
+    return {"server/discover": discovered(capabilities), "subscriptions/listen": streams}
 
 
 _MEMBERS: dict[str, Callable[[Any], dict[str, Script]]] = {

@@ -234,6 +234,28 @@ def attached_tools(world: World, told: Json) -> Faults:
         yield f"are {server.get('tools')}: {world.of('attach')[-1].shown[:300]}"
 
 
+def counted(world: World, told: Json) -> Faults:
+    """The summary of the last attach has these members: a list, or how many entries one has."""
+    server = world.of("attach")[-1].body.get("server", {})
+    if not _within(told["counted"], server):
+        yield f"{world.of('attach')[-1].shown[:500]}"
+
+
+def withheld_with(world: World, told: Json) -> Faults:
+    """The last attach withholds these and no others: name and reason of each."""
+    server = world.of("attach")[-1].body.get("server", {})
+    found = [[each["name"], each["reason"]] for each in server.get("withheld", ())]
+    if found != told["withheld"]:
+        yield f"{world.of('attach')[-1].shown[:500]}"
+
+
+def progress_on(world: World, told: Json) -> Faults:
+    reference, wanted = told["progress_on"]
+    found = [progress(record) for record in world.of(reference)]
+    if found != wanted:
+        yield f"found {found}"
+
+
 def withheld_named(world: World, told: Json) -> Faults:
     shown = world.of("attach#1")[0].shown
     yield from (f"{name} is not named: {shown[:400]}" for name in told["named"] if f'"{name}"' not in shown)
@@ -315,6 +337,9 @@ JUDGES: dict[str, Callable[[World, Json], Faults]] = {
     "interrupts": interrupts,
     "rounds_max": rounds_max,
     "tools": attached_tools,
+    "counted": counted,
+    "withheld": withheld_with,
+    "progress_on": progress_on,
     "named": withheld_named,
     "no_crash": no_crash,
     "equal": equal,

@@ -47,6 +47,21 @@ async def tools_become(world: World, told: Json) -> Faults:
         yield f"{found}"
 
 
+async def shows(world: World, told: Json) -> Faults:
+    """The list comes to show a server with these members; ``problem`` is a Problem's reason, or its code."""
+    name, wanted = told["shows"]
+    found: Json = {}
+    with anyio.move_on_after(SETTLING_SECONDS):
+        while not wanted.items() <= found.items():
+            servers = {server["name"]: server for server in (await world.list("w1"))["servers"]}
+            problem = servers[name].get("problem", {})
+            found = {**servers[name], "problem": problem.get("reason", problem.get("code"))}
+            found = {member: found.get(member) for member in wanted}
+            await anyio.sleep(0.05)
+    if found != wanted:
+        yield f"{found}"
+
+
 async def _registry(world: World) -> list[Json]:
     answer = await world.daemon.act(world.workspace("w1"), "workspace.mcp.tools", schemas=True)
     return answer["tools"]
@@ -188,6 +203,7 @@ DAEMON: dict[str, Trace] = {
     "list": listed,
     "list_count": list_count,
     "list_state": list_state,
+    "shows": shows,
     "tools_in": tools_in,
     "tools_become": tools_become,
     "effect": effect,

@@ -9,6 +9,8 @@ from tests.faults.eventual import Faults, Trace, becomes, many
 from tests.faults.world import Json, World
 from tests.support.processes import children, is_alive
 
+CANCELLED = "notifications/cancelled"
+
 
 async def alive_children(world: World, told: Json) -> Faults:
     if not await becomes(lambda: len(world.stdio.alive) == told["alive_children"]):
@@ -94,6 +96,19 @@ async def peer_saw(world: World, told: Json) -> Faults:
 async def http_stream_closed(world: World, _told: Json) -> Faults:
     if world.run.is_over_http and not await becomes(world.http.of("tools/call")[0].gone.is_set):
         yield "it is open"
+
+
+async def told_to_stop(world: World, told: Json) -> Faults:
+    """So many requests over stdio and HTTP were given up, each told once: by its id, or by the end of its stream."""
+
+    def stopped() -> list[int]:
+        read = world.stdio.messages
+        given_up = [each["params"]["requestId"] for each in read if each["method"] == CANCELLED]
+        asked = {each.get("id") for each in read if each["method"] != CANCELLED}
+        return [len(given_up) * (set(given_up) <= asked), sum(seen.gone.is_set() for seen in world.http.seen)]
+
+    if not await becomes(lambda: stopped() == told["told_to_stop"]):
+        yield f"{stopped()}"
 
 
 async def peer_requests(world: World, told: Json) -> Faults:
@@ -199,6 +214,14 @@ async def peer_read(world: World, told: Json) -> Faults:
         yield f"{found}"
 
 
+async def peer_got(world: World, told: Json) -> Faults:
+    """The requests of a method had these values of a parameter, in order."""
+    method, name, wanted = told["peer_got"]
+    found = [each["params"].get(name) for each in world.messages if each["method"] == method]
+    if found != wanted:
+        yield f"{found}"
+
+
 def _requests(world: World, reference: str) -> list[Json]:
     """Return the messages that ``tools/call`` or ``tools/call#2`` names."""
     method, _, number = reference.partition("#")
@@ -236,6 +259,7 @@ PEERS: dict[str, Trace] = {
     "child_env": child_env,
     "peer_saw": peer_saw,
     "http_stream_closed": http_stream_closed,
+    "told_to_stop": told_to_stop,
     "peer_requests": peer_requests,
     "peer2_requests": peer2_requests,
     "peer_rpc_lacks": peer_rpc_lacks,
@@ -250,6 +274,7 @@ PEERS: dict[str, Trace] = {
     "header_ascii": header_ascii,
     "peer_called": peer_called,
     "peer_read": peer_read,
+    "peer_got": peer_got,
     "peer_param": peer_param,
     "new_id": new_id,
 }

@@ -13,7 +13,12 @@ from tests.support.scripted_http import Reply, ScriptedHttp, Seen
 Json = dict[str, Any]
 PRM = "/.well-known/oauth-protected-resource/mcp"
 METADATA = "/.well-known/oauth-authorization-server"
-_TOLD = ("authorization_endpoint", "registration_endpoint", "token_endpoint_auth_methods_supported")
+_TOLD = (
+    "authorization_endpoint",
+    "token_endpoint",
+    "registration_endpoint",
+    "token_endpoint_auth_methods_supported",
+)
 _CHALLENGE = 'Bearer resource_metadata="{origin}' + PRM + '"'
 
 
@@ -79,7 +84,7 @@ class OAuthPeer:
             return self._refusal(
                 401, self.told.get("challenge") or _CHALLENGE.format(origin=self.http.origin)
             )
-        name = seen.params.get("name", "") if seen.method == "tools/call" else ""
+        name = seen.params.get("name", seen.params.get("uri", ""))
         needed = self.told.get("scopes_by_tool", {}).get(name, "")
         if set(needed.split()) <= set(scope.split()):
             return None
@@ -152,7 +157,8 @@ class OAuthPeer:
 
     def _register(self, seen: Seen, _query: dict[str, str]) -> Reply:
         self.note("register", json.loads(seen.body))
-        return _document({"client_id": "dcr-id", "token_endpoint_auth_method": "none"}, 201)
+        client = {"client_id": "dcr-id", "token_endpoint_auth_method": "none"}
+        return _document(self.told.get("registers", client), self.told.get("register_status", 201))
 
 
 def _document(value: Json, status: int = 200, headers: dict[str, str] | None = None) -> Reply:

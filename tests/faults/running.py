@@ -18,7 +18,7 @@ from tests.support.databases import held
 
 AT_ONCE = 4
 _STARTING = {"start", "start_and_end", "write_db"}
-_OWN_STEPS = {*_STARTING, "stop", "arm_fault"}
+_OWN_STEPS = {*_STARTING, "stop", "restart", "arm_fault"}
 _OWN_MEMBERS = {"config", "sql_other_process", "sql_state", "fault"}
 _CONFIG = {"allow_stdio_attach": {False: ("PLURNK_STDIO_POLICY", "defaults")}}
 LONG = ("H10", "X3", "P2", "P3", "F3", "X1", "S1", "D1", "P1")

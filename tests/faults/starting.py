@@ -73,6 +73,12 @@ async def stopped(world: World, step: Json) -> None:
     record.ok = record.is_settled = True
 
 
+async def restarted(world: World, _step: Json) -> None:
+    """End the daemon and start it again on what it kept."""
+    await world.daemon.stop()
+    await world.daemon.start()
+
+
 async def started_and_ended(world: World, step: Json) -> None:
     """End the daemon in one of the ways and note how long that took from the cause."""
     way = step["start_and_end"]
@@ -210,6 +216,7 @@ STARTS: dict[str, Callable[[World, Any], Awaitable[None]]] = {
     "start": started,
     "start_with": started_with,
     "stop": stopped,
+    "restart": restarted,
     "start_and_end": started_and_ended,
     "write_db": damaged,
     "arm_fault": armed,

@@ -132,6 +132,8 @@ class StdioPeer:
         match step:
             case {"result": result}:
                 return {"result": {**envelope(name), **result}}
+            case {"error": error}:
+                return {"error": error}
             case {"notify": notification}:
                 return _notification(notification)
             case {"out": text}:

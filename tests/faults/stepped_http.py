@@ -61,6 +61,9 @@ def _reply(method: str, steps: list[Json]) -> Reply:
                 chunks += [event({"jsonrpc": "2.0", **notification})] * step.get("times", 1)
             case {"exit": _} | {"self_kill": _}:
                 return Reply(raw=(), then="reset")
+            case {"error": error}:
+                message = {"jsonrpc": "2.0", "id": "$id", "error": error}
+                return stream(*chunks, event(message)) if chunks else json_reply(message)
             case {"result": result}:
                 message = {"jsonrpc": "2.0", "id": "$id", "result": {**envelope(method), **result}}
                 return stream(*chunks, event(message)) if chunks else json_reply(message)
