@@ -7,6 +7,8 @@ an answer becomes depends on what was asked, and is decided by ``operations`` an
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import orjson
+
 from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
 
@@ -18,6 +20,10 @@ class Result:
     value: JsonObject
     size: int
     """Bytes of the message that carried it."""
+
+    def is_larger_than(self, limit: int) -> bool:
+        """Return whether it has more bytes than this, itself and without the escapes and blanks of its message."""
+        return self.size > limit and len(orjson.dumps(self.value)) > limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,7 +245,7 @@ class Operation:
 
     def _result(self, result: Result) -> Step:
         server = self.work.server
-        if result.size > self.work.max_result:
+        if result.is_larger_than(self.work.max_result):
             return self.fail(ResultTooLarge(server, limit=self.work.max_result, setting="PLURNK_MAX_RESULT"))
         match result.value.get("resultType", "complete"):
             case "complete":
@@ -328,7 +328,7 @@ class Operation:
         """Return the step after a state of its task, polled or told, while the operation works."""
         if self._task is None or self.ending is not None:
             raise ValueError("an operation without a task, or that ended, observes none")
-        if result.size > self.work.max_result:
+        if result.is_larger_than(self.work.max_result):
             return self.fail(
                 ResultTooLarge(self.work.server, limit=self.work.max_result, setting="PLURNK_MAX_RESULT")
             )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.core.answers import Progress
+from app.core.answers import Progress, Result
+from app.core.json_value import JsonObject
 
 pytestmark = pytest.mark.spec("calls")
 
@@ -17,3 +18,11 @@ def test_a_progress_shows_what_is_known_as_the_peer_wrote_it() -> None:
     assert Progress(1.0, 2.5, "a").document() == {"progress": 1, "total": 2.5, "message": "a"}
     assert type(Progress(1.0).document()["progress"]) is int
     assert Progress(0.5).document() == {"progress": 0.5}
+
+
+def test_a_result_is_measured_by_itself_and_not_by_its_message() -> None:
+    value: JsonObject = {"text": "\u00e9" * 10}
+    assert not Result(value, 32).is_larger_than(32)
+    assert not Result(value, 71).is_larger_than(31), "sent with escapes and an envelope"
+    assert Result(value, 71).is_larger_than(30)
+    assert not Result(value, 30).is_larger_than(30), "a message within the limit is not looked into"

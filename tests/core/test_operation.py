@@ -123,7 +123,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
         (Result({"resultType": None}, 9), INVALID),
         (Result({"resultType": ["complete"]}, 9), INVALID),
         (
-            Result({}, 1001),
+            Result({"x": "x" * 993}, 1001),
             {
                 "code": "result-too-large",
                 "outcome": "executed",

@@ -131,7 +131,10 @@ def test_what_cannot_be_asked_ends_the_operation_before_anybody_is(
 
 def test_a_result_over_the_limit_asks_nobody() -> None:
     machine = begun()
-    assert problem_of(machine.arrived(Result(asks(q=form()), 1001)))["code"] == "result-too-large"
+    assert (
+        problem_of(machine.arrived(Result({**asks(q=form()), "x": "x" * 1000}, 1101)))["code"]
+        == "result-too-large"
+    )
 
 
 @pytest.mark.spec("problems")

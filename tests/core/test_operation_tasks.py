@@ -100,7 +100,7 @@ ENDS: dict[str, tuple[Answer, str, str, str | None]] = {
     "failed without error": (Result(state("failed"), 9), INVALID, "executed", OVER),
     "completed without result": (Result(state("completed"), 9), INVALID, "executed", OVER),
     "completed with a task": (Result(completed(handle()), 9), INVALID, "executed", OVER),
-    "too large": (Result(completed(), 1001), "result-too-large", "executed", LEFT),
+    "too large": (Result(completed(x="x" * 1000), 1101), "result-too-large", "executed", LEFT),
     "unknown status": (Result(state("lost"), 9), INVALID, "executed", LEFT),
     "null state": (Result({"resultType": "complete", "taskId": None}, 9), INVALID, "executed", LEFT),
     "nothing asked": (Result(state("input_required"), 9), INVALID, "executed", LEFT),

@@ -43,7 +43,7 @@ def test_each_told_state_is_as_good_as_a_polled_one_and_counts_once() -> None:
 ENDS: dict[str, tuple[JsonObject, int, str]] = {
     "failed": (failed(), 9, "remote-error"),
     "cancelled": (state("cancelled"), 9, "operation-cancelled"),
-    "too large": (completed(), 1001, "result-too-large"),
+    "too large": (completed(x="x" * 1000), 1101, "result-too-large"),
     "sampling": (wants(a={"method": "sampling/createMessage"}), 9, "input-unsupported"),
 }
 

@@ -368,7 +368,7 @@ async def test_consent_for_a_server_that_is_gone_is_a_change_too() -> None:
 
 
 @pytest.mark.spec("limits")
-async def test_the_result_limit_counts_the_bytes_of_the_answer() -> None:
+async def test_the_result_limit_counts_the_bytes_of_the_result() -> None:
     async with peers(PLURNK_MAX_RESULT="200") as house:
         house.peer.automatic = lambda request: request.result(
             {"content": [{"type": "text", "text": "x" * 300}]}
