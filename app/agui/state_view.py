@@ -20,6 +20,8 @@ class StateView:
     def __init__(self, state: LiveState, client_state: JsonObject) -> None:
         self.operation: str | None = None
         """The operation that the run drives; None before there is one."""
+        self.is_call = False
+        """Whether that operation is a tool call."""
         self._state = state
         self._client_state = client_state
         self._task = asyncio.current_task()
@@ -50,12 +52,17 @@ class StateView:
         if asyncio.current_task() is self._task:
             # An operation runs in the task of the request that drives it, and a change is told in the task
             # that makes it: this one is the run's own.
-            self.operation = operation
+            self.operation, self.is_call = operation, _is_call(change)
         # Its progress is told in whichever task hears of it.
         if operation == self.operation and _is_working(change):
             return False
         self._shown.add(operation)
         return True
+
+
+def _is_call(change: JsonObject) -> bool:
+    value = change.get("value")
+    return isinstance(value, dict) and "tool" in value
 
 
 def _is_working(change: JsonObject) -> bool:

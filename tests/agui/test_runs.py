@@ -147,8 +147,12 @@ async def test_an_operation_that_waits_outlives_its_client() -> None:
 @pytest.mark.spec("shutdown")
 @pytest.mark.parametrize(
     "action, expected",
-    [(call(), "operation-cancelled"), ({"kind": "workspace.mcp.watch"}, "shutting-down")],
-    ids=["call", "watch"],
+    [
+        (call(), "operation-cancelled"),
+        ({"kind": "workspace.mcp.read", "uri": "project:///prompts/x"}, "shutting-down"),
+        ({"kind": "workspace.mcp.watch"}, "shutting-down"),
+    ],
+    ids=["call", "read", "watch"],
 )
 async def test_shutdown_ends_every_run_as_cancelled(action: Any, expected: str) -> None:
     async with doors_house() as doors:
@@ -162,13 +166,13 @@ async def test_shutdown_ends_every_run_as_cancelled(action: Any, expected: str) 
             async with anyio.create_task_group() as group:
                 group.start_soon(run)
                 await eventually(lambda: doors.house.workspace.is_watched)
-                if action["kind"] == "workspace.mcp.call":
+                if action["kind"] != "workspace.mcp.watch":
                     await doors.peer.next_request()
                 await doors.streams.end_all()
         async with doors.client() as client:
             late = await client.post("/", json=run_input(LIST))
     assert (code(events), events[-1]["outcome"]) == (expected, {"type": "cancelled"})
-    if expected == "operation-cancelled":
+    if action["kind"] != "workspace.mcp.watch":
         assert events[-1]["result"]["problem"]["outcome"] == Outcome.UNKNOWN
     assert (late.status_code, late.json()["code"], late.headers["retry-after"]) == (503, "shutting-down", "1")
 
