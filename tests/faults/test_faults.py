@@ -15,7 +15,7 @@ from tests.faults.judging import JUDGES
 from tests.faults.running import House, run_all
 from tests.faults.scope import NOT_YET
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 RUNS = {run.identity: run for run in runs()}
 
 
