@@ -1,8 +1,11 @@
 """What the shell completes: names of servers and of tools, asked of the running daemon. SPEC §cli.
 
 A shell waits for it at every Tab: it is bounded in time, says nothing, and knows nothing where no daemon answers.
+Offered are only names that every shell takes as they are: the scripts that Typer installs have zsh evaluate what it
+is offered and bash expand it, and a server chooses the names of its tools.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,6 +19,8 @@ from app.cli.target import TargetOptions, find
 from app.core.json_value import JsonObject
 
 SECONDS = 1.5
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:,/@+-]*", re.ASCII)
+"""Names without a character that some shell expands, splits, evaluates or takes for an option."""
 
 
 def servers(context: typer.Context, incomplete: str) -> list[str]:
@@ -44,7 +49,7 @@ def tools(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    return sorted({name for name in names if name.startswith(incomplete)})
+    return sorted({name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)})
 
 
 def _asked(context: typer.Context, action: JsonObject) -> JsonObject:
