@@ -147,6 +147,7 @@ def _uvicorn_config(daemon: Daemon) -> uvicorn.Config:
         daemon.app,
         http=HttpProtocol,
         log_config=None,
+        log_level="error",  # What a stranger sends wrongly makes no line: it could fill the disk.
         access_log=False,
         lifespan="off",
         ws="none",

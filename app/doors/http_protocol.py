@@ -1,11 +1,13 @@
-"""uvicorn's HTTP protocol with bounds on what a client may send before anybody knows who it is. SPEC §security.
+"""uvicorn's HTTP protocol with bounds on what a client may take before anybody knows who it is. SPEC §security.
 
-uvicorn bounds neither the bytes of a request's head nor the time it takes, so whoever reaches the port, without
-any token, could fill the memory or hold every connection the process may have.
+uvicorn bounds neither the bytes of a request's head nor the time it takes, nor how many requests wait on a connection,
+nor how long a client may leave its answers unread, so whoever reaches the port, without any token, could fill the
+memory or hold every connection the process may have.
 """
 
 import asyncio
 import re
+import resource
 from typing import Any, cast
 
 from typing_extensions import override
@@ -19,7 +21,17 @@ HEAD_TIMEOUT_S = 30.0
 HEAD_MAX = 64 * 1024
 """Bytes of a head that is not whole after the first read."""
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+PIPELINE_MAX = 16
+"""Requests that may wait on one connection for the answers before theirs."""
+STRANGERS_MAX = 512
+"""Connections that have shown no token, or half of the process's descriptors; beyond it the oldest goes."""
+STALL_TIMEOUT_S = 60.0
+"""How long a client may take nothing of what is written to it."""
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class PipelineFull(Exception):
+    """A client asks much without taking the answers."""
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -32,27 +44,32 @@ class HttpProtocol(HttpToolsProtocol):
         """Whether the head of the request ended in what is being read, so that nobody saw any of its body yet."""
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
-        self._presence = Presence()
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self.presence = Presence()
+        self.connected_at = self.loop.time()
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as uvicorn does
         super().connection_made(transport)
         self._expect_head()
+        if len(self.connections) > (limit := strangers_max()):
+            self._turn_a_stranger_away(limit)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_timer()
+        self._forget_stall()
+        super()._unset_keepalive_if_required()
         super().connection_lost(exc)
-        self._presence.end()
+        self.presence.end()
 
     @override
     def data_received(self, data: bytes) -> None:
         was_in_head, self._has_read_head = self._is_in_head, False
         super().data_received(data)
-        # Most heads are whole in one read and need no timer. Bytes that begin no request need one too: they have ended
-        # uvicorn's, which is for connections without any.
-        is_idle = self._is_quiet and self.timeout_keep_alive_task is None
-        if self._head_timer is None and (self._is_in_head or is_idle):
+        if (
+            self._head_timer is None and self._is_in_head
+        ):  # Most heads are whole in one read and need no timer.
             self._expect_head()
         if was_in_head and self._is_in_head:
             self._head_bytes += len(data)
@@ -63,8 +80,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     @override
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINE_MAX:
+            raise PipelineFull
+        super()._unset_keepalive_if_required()
         super().on_message_begin()
-        cast("Scope", self.scope)[KEY] = self._presence
+        cast("Scope", self.scope)[KEY] = self.presence
         self._is_in_head, self._head_bytes = True, 0
 
     @override
@@ -84,6 +104,31 @@ class HttpProtocol(HttpToolsProtocol):
             cast("Scope", self.scope)[WHOLE_BODY] = bytes(self.cycle.body)
         if not self.pipeline:
             self.flow.resume_reading()  # A large body paused it, and whether the client goes shows by reading.
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        """End the connection; the answer that is being written is no place for another one."""
+        if self._is_quiet or not (self.pipeline or self.cycle.response_started):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    @override
+    def _unset_keepalive_if_required(self) -> None:
+        """Leave the timer: of what comes after an answer only the next request prolongs the connection.
+
+        The rest of a refused body, or blank lines, would keep it for ever.
+        """
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_writing()
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_stall()
 
     @override
     def _unsupported_upgrade_warning(self) -> None:
@@ -109,3 +154,35 @@ class HttpProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _expect_writing(self) -> None:
+        self._stall_timer = self.loop.call_later(
+            STALL_TIMEOUT_S, self._look_at_writing, self.transport.get_write_buffer_size()
+        )
+
+    def _look_at_writing(self, size: int) -> None:
+        if self.transport.get_write_buffer_size() < size:
+            self._expect_writing()
+        else:
+            self.transport.abort()
+
+    def _forget_stall(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
+    def _turn_a_stranger_away(self, limit: int) -> None:
+        """Close the oldest connection that has shown no token, where there are more of them than that."""
+        strangers = [
+            each
+            for each in cast("set[HttpProtocol]", self.connections)
+            if not each.presence.is_known and not each.transport.is_closing()
+        ]
+        if len(strangers) > limit:
+            min(strangers, key=lambda each: each.connected_at).transport.abort()
+
+
+def strangers_max() -> int:
+    """Return how many connections that have shown no token may be open at once."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return STRANGERS_MAX if descriptors == resource.RLIM_INFINITY else min(STRANGERS_MAX, descriptors // 2)

@@ -16,6 +16,8 @@ class Presence:
 
     def __init__(self) -> None:
         self.is_over = False
+        self.is_known = False
+        """Whether it has shown a token that opens the daemon."""
         self._watchers: dict[Callable[[], None], None] = {}
 
     def watch(self, on_gone: Callable[[], None]) -> None:

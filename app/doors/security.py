@@ -11,6 +11,7 @@ from app.core.principal import Principal
 from app.core.problem import Problem
 from app.doors.allow_lists import HostAllowList, OriginAllowList
 from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values
+from app.doors.presence import presence_of
 from app.doors.problem_response import send_blank_problem, send_problem
 from app.settings import Settings
 from app.tokens import Tokens
@@ -65,6 +66,8 @@ class Gate:
                 await send_problem(send, Unauthenticated())
                 return
             scope.setdefault("state", {})["principal"] = principal
+            if (presence := presence_of(scope)) is not None:
+                presence.is_known = True
         await self._app(scope, receive, send)
 
     def _admitted(self, scope: Scope) -> bytes | None:

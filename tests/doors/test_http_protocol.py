@@ -1,6 +1,8 @@
-"""What a client may send before it has said who it is: a head of bounded size, in bounded time."""
+"""What a client may take before it has said who it is: heads, answers and connections of bounded size and time."""
 
+import resource
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -148,6 +150,100 @@ async def test_a_late_head_does_not_cut_the_response_before_it(monkeypatch: pyte
         await anyio.sleep(0.2)
         end.set()
         assert (await everything(stream)).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "head, rest",
+    [(GET, b"\r\n"), (GET + b"Content-Length: 1000\r\n", b"x")],
+    ids=["blank lines", "the rest of a refused body"],
+)
+async def test_what_is_no_request_does_not_keep_a_connection_that_was_answered(
+    loopback: Loopback, head: bytes, rest: bytes
+) -> None:
+    loopback.server.config.timeout_keep_alive = 1
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+        await stream.send(head + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"{}"):
+            answer += await stream.receive()
+        await stream.send(rest)
+        assert await everything(stream) == b""
+
+
+async def test_who_asks_much_without_waiting_for_answers_is_cut_off() -> None:
+    begun, end = list[str](), anyio.Event()
+
+    async def slow(scope: Scope, _receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        await end.wait()
+        await send_whole(send, 200, b"{}")
+
+    async with (
+        served(slow) as loopback,
+        await anyio.connect_tcp("127.0.0.1", loopback.port) as stream,
+    ):
+        await stream.send((GET + b"\r\n") * 2000)
+        assert await everything(stream) == b"", "no other answer stands in the place of the first"
+        assert begun == ["/"]
+        end.set()
+
+
+async def test_of_many_who_show_no_token_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "STRANGERS_MAX", 2)
+
+    async def known(scope: Scope, _receive: Receive, send: Send) -> None:
+        presence = presence_of(scope)
+        assert presence is not None
+        presence.is_known = True
+        await send_whole(send, 200, b"{}")
+
+    async with served(known) as loopback, AsyncExitStack() as clients:
+        streams: list[SocketStream] = []
+        for _ in range(4):
+            streams.append(
+                await clients.enter_async_context(await anyio.connect_tcp("127.0.0.1", loopback.port))
+            )
+            if len(streams) == 1:
+                await streams[0].send(GET + b"\r\n")
+                assert (await streams[0].receive()).startswith(b"HTTP/1.1 200 ")
+        assert await everything(streams[1]) == b""
+        for stays in (streams[0], *streams[2:]):
+            await stays.send(GET + b"\r\n")
+            assert (await stays.receive()).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_strangers_get_half_of_the_descriptors_where_those_are_few() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        for few, most in ((100, 50), (1000, 500), (4096, http_protocol.STRANGERS_MAX)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(few, before[1]), before[1]))
+            assert http_protocol.strangers_max() == most
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["slowly", "nothing"])
+async def test_a_client_that_takes_nothing_loses_its_connection_and_a_slow_one_does_not(
+    monkeypatch: pytest.MonkeyPatch, *, reads: bool
+) -> None:
+    monkeypatch.setattr(http_protocol, "STALL_TIMEOUT_S", 0.5)
+    body = b"x" * 24 * 1024 * 1024
+
+    async def large(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send_whole(send, 200, body)
+
+    async with (
+        served(large) as loopback,
+        await anyio.connect_tcp("127.0.0.1", loopback.port) as stream,
+    ):
+        await stream.send(GET + b"\r\n")
+        received = 0
+        with anyio.fail_after(20):
+            while reads and received < len(body):
+                received += len(await stream.receive())
+                await anyio.sleep(0.004)
+            while not reads and loopback.server.server_state.connections != set():
+                await anyio.sleep(0.02)
 
 
 async def test_an_upgrade_that_is_not_offered_is_not_a_warning(

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from app.doors.asgi import Receive, Scope, Send, send_whole
+from app.doors.presence import presence_of
 from app.doors.security import Gate, principal_of
 from app.settings import Settings
 from app.tokens import Tokens
@@ -42,6 +43,23 @@ async def gate(tokens: Tokens = TOKENS, **settings: Any) -> AsyncGenerator[tuple
 
 def bearer(token: str = TOKEN) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+async def test_only_who_shows_a_good_token_is_known() -> None:
+    known = list[bool]()
+
+    async def behind(scope: Scope, _receive: Receive, send: Send) -> None:
+        presence = presence_of(scope)
+        assert presence is not None
+        known.append(presence.is_known)
+        await send_whole(send, 200, b"{}")
+
+    gated = Gate(behind, settings=Settings(), tokens=TOKENS)
+    async with served(gated) as loopback, loopback.client() as client:
+        for path, headers in (("/healthz", bearer()), ("/v1/x", bearer("wrong")), ("/healthz", bearer())):
+            await client.get(path, headers=headers)
+        await client.get("/v1/x", headers=bearer())
+    assert known == [False, False, True]
 
 
 @pytest.mark.parametrize(
