@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from app.cli.failures import UsageFault
 from app.cli.findings import are_good, documents, show_findings
 from app.cli.printable import printable
+from app.cli.safe_console import console
 from app.cli.screen import Screen
 from app.cli.session import JsonOption, print_json
 from app.configuration import FAULTS_REMEDY, Configuration, ConfigurationFaults, read
@@ -191,5 +191,5 @@ def _doctor(
         result: JsonObject = {"findings": documents(findings)}
         print_json({"kind": "doctor", "ok": are_good(findings), "result": result})
     else:
-        show_findings(Screen(Console(highlight=False), Console(stderr=True, highlight=False)), findings)
+        show_findings(Screen(console(), console(stderr=True)), findings)
     raise typer.Exit(0 if are_good(findings) else USAGE)

@@ -33,7 +33,9 @@ def show_tools(screen: Screen, result: JsonObject, *, is_detailed: bool) -> None
 
 def _show_tool(screen: Screen, row: JsonObject) -> None:
     effect = text_of(row, "effect")
-    screen.say(Text.assemble((one_line(text_of(row, "tool")), "bold"), f"  {_EFFECTS.get(effect, effect)}"))
+    screen.say(
+        Text.assemble((one_line(text_of(row, "tool")), "bold"), f"  {_EFFECTS.get(effect, one_line(effect))}")
+    )
     screen.say(Text(f"  {one_line(text_of(row, 'signature'), limit=2000)}", style="cyan"))
     if about := text_of(row, "description"):
         screen.say(f"  {one_line(about, limit=2000)}")
@@ -47,7 +49,7 @@ def show_read(screen: Screen, result: JsonObject) -> None:
     elif "messages" in result:
         for message in objects_of(result["messages"]):
             content = message.get("content")
-            screen.say(Text(f"{text_of(message, 'role')}:", style="bold"))
+            screen.say(Text(f"{one_line(text_of(message, 'role'))}:", style="bold"))
             screen.say(content_text(content) if isinstance(content, dict) else "")
     elif "prompts" in result:
         rows = [{**each, "arguments": _arguments(each)} for each in objects_of(result["prompts"])]

@@ -102,7 +102,10 @@ class DaemonClient:
                 response.read()
                 self._document(response)
             for event in httpx2.EventSource(response, MAX_EVENT):
-                yield orjson.loads(event.data)
+                document = orjson.loads(event.data)
+                if not isinstance(document, dict):
+                    raise self._stranger(response.status_code)
+                yield document
 
     def _document(self, response: httpx2.Response) -> JsonObject:
         """Return the JSON object of an answer below 400."""

@@ -1,5 +1,6 @@
 """What ``watch`` shows of a workspace: as a screen that follows it, or as lines. SPEC §cli."""
 
+import shlex
 from collections.abc import Mapping
 
 from rich.console import Console, Group, RenderableType
@@ -59,7 +60,7 @@ def _sign_in(name: str, entry: JsonObject, url: str | None, same: str) -> list[R
         # A link, so that a URL of several lines can be followed in one piece.
         whole = printable(url)
         shown.append(Text(f"  {whole}", style=Style(link=whole), overflow="fold"))
-    shown.append(Text(f"  plurnk-mcpd authorize{same} {one_line(name)}"))
+    shown.append(Text(f"  plurnk-mcpd authorize{same} {shlex.quote(one_line(name))}"))
     return shown
 
 

@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from app.cli.call import KIND
@@ -16,6 +15,7 @@ from app.cli.exit_status import ExitStatus
 from app.cli.failures import CommandFailure
 from app.cli.progress import CallProgress
 from app.cli.questions import ACCEPT
+from app.cli.safe_console import console
 from app.cli.screen import Screen
 from app.core.json_value import JsonObject
 
@@ -24,7 +24,7 @@ WORKSPACE = "demo"
 
 def demo() -> None:
     """Play a whole round on a daemon that leaves nothing behind."""
-    screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False))
+    screen = Screen(console(), console(stderr=True))
     try:
         with terminated_like_interrupted(), tempfile.TemporaryDirectory(prefix="plurnk-demo-") as directory:
             _play(Demo(screen, TemporaryDaemon(Path(directory))))

@@ -93,7 +93,7 @@ def _answers(fields: list[Field], before: JsonObject, *, screen: Screen, ask: As
                     case _:
                         given[field.name] = _fitting(field, line[1:] if line.startswith("//") else line)
             except NotAnAnswer as wrong:
-                screen.note(Text(f"  ✗ {field.name}: {printable(str(wrong))}", style="red"))
+                screen.note(Text(f"  ✗ {one_line(field.name)}: {printable(str(wrong))}", style="red"))
                 continue
             break
     return given

@@ -1,5 +1,6 @@
 """The command that helps against a Problem. SPEC §cli, §problems."""
 
+import shlex
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -66,5 +67,5 @@ def command(problem: JsonObject, same: str) -> str | None:
     facts = {fact: text_of(problem, fact) for fact in ("server", "variable", "setting")}
     facts["operation"] = str(operations[0]) if isinstance(operations, list) and operations else ""
     for fact, text in facts.items():
-        way = way.replace(f"{{{fact}}}", one_line(text) or fact.upper())
+        way = way.replace(f"{{{fact}}}", shlex.quote(one_line(text)) if text else fact.upper())
     return way

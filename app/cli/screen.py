@@ -3,8 +3,10 @@
 Every foreign text passes ``printable``; none is read as markup.
 """
 
+import shlex
 import sys
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import orjson
 from rich.console import Console
@@ -62,7 +64,10 @@ class Screen:
             problem = server.get("problem")
             if isinstance(problem, dict):
                 self.say(
-                    Text(f"{text_of(server, 'name')}: {one_line(text_of(problem, 'detail'))}", style="red")
+                    Text(
+                        f"{one_line(text_of(server, 'name'))}: {one_line(text_of(problem, 'detail'))}",
+                        style="red",
+                    )
                 )
         if detached := result.get("detached"):
             self.say(
@@ -78,8 +83,8 @@ class Screen:
             Text.assemble(
                 ("✓ ", "green"),
                 f"{verb} ",
-                (name, "bold"),
-                f" ({text_of(server, 'transport')}, workspace {workspace})",
+                (one_line(name), "bold"),
+                f" ({one_line(text_of(server, 'transport'))}, workspace {workspace})",
             )
         )
         identity = server.get("server")
@@ -103,7 +108,7 @@ class Screen:
             tell = self.say if is_result else self.note
             tell(f"{name} waits for a sign-in until {text_of(authorization, 'expiresAt')}:")
             tell(f"  {text_of(authorization, 'url')}")
-            self.note(f"  Next: plurnk-mcpd authorize{self.same} {name}")
+            self.note(f"  Next: plurnk-mcpd authorize{self.same} {shlex.quote(one_line(name))}")
 
     def show_call_result(self, result: JsonObject) -> None:
         """Show what a tool answered: its content, else its structured result."""
@@ -149,12 +154,14 @@ class Screen:
             self.note(f"  Next: {way}")
 
     def _show_question(self, failure: QuestionOpen) -> None:
-        self.note(Text(f"? Operation {failure.operation} waits for an answer.", style="yellow"))
+        self.note(Text(f"? Operation {one_line(failure.operation)} waits for an answer.", style="yellow"))
         for interrupt in failure.interrupts:
             for line in _question(interrupt):
                 self.note(f"  {line}")
             self.note(f"  interrupt {text_of(interrupt, 'id')}, open until {text_of(interrupt, 'expiresAt')}")
-            path = f"/v1/workspaces/{failure.workspace}/interactions/{text_of(interrupt, 'id')}"
+            path = (
+                f"/v1/workspaces/{failure.workspace}/interactions/{quote(text_of(interrupt, 'id'), safe='')}"
+            )
             self.note(f"  Next: answer it with POST {path}{_way(interrupt)}")
 
 

@@ -10,11 +10,12 @@ from typing import Annotated, TypeAlias
 
 import orjson
 import typer
-from rich.console import Console
 
 from app.cli.client import DaemonClient
 from app.cli.exit_status import ExitStatus
 from app.cli.failures import CommandFailure
+from app.cli.printable import printable_json
+from app.cli.safe_console import console
 from app.cli.screen import Screen
 from app.cli.target import TargetOptions, find
 from app.core.json_value import JsonObject
@@ -100,7 +101,7 @@ def open_session(
             "--token-file": token_file,
         }
     )
-    screen = Screen(Console(highlight=False), Console(stderr=True, highlight=False), same)
+    screen = Screen(console(), console(stderr=True), same)
     return Session(
         kind, workspace, as_json, TargetOptions(url, home, token_file), environment_of(context), screen
     )
@@ -136,6 +137,6 @@ def perform(session: Session, work: Callable[[], None]) -> None:
 
 
 def print_json(document: JsonObject) -> None:
-    """Write one line of JSON to standard output, byte for byte."""
-    sys.stdout.buffer.write(orjson.dumps(document) + b"\n")
+    """Write one line of JSON to standard output, what a terminal would obey as its escape."""
+    sys.stdout.buffer.write(printable_json(orjson.dumps(document).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
