@@ -1,9 +1,9 @@
 """What a JSON Schema costs to compile and to apply, and the bounds of both. SPEC §calls, §limits.
 
-The compiled validator remembers what it decided of a referenced schema and a value, so its work grows with
-schema nodes times values, which is bounded here. What it does not remember is bounded apart: patterns that
-look around or back take a bounded number of steps each, schemas whose ``unevaluated…`` keywords nest are
-refused, and so is a value that would take the validator's recursion down the whole stack.
+The validator's work grows with schema nodes, each as often as it is applied (``schema_work``), times values, which is
+bounded here; for keywords that look at all of a value, times its bytes. Patterns that look around or back take a
+bounded number of steps each, schemas whose ``unevaluated…`` keywords nest are refused, and so is a value that would
+take the validator's recursion down the whole stack.
 """
 
 import re
@@ -15,6 +15,7 @@ import orjson
 
 from app.core.json_value import Json
 from app.core.schema_keywords import resolve, subschemas
+from app.core.schema_work import Work
 
 VALUE_DEPTH_MAX: Final = 200
 """Levels of nesting that the wire lets in."""
@@ -22,10 +23,12 @@ BACKTRACK_MAX: Final = 5_000
 """Steps of one pattern on one text, where it looks around or back; others run in linear time."""
 PATTERN_SIZE_MAX: Final = 2 * 1024 * 1024
 
-_WORK_MAX = 500_000_000
+WORK_MAX: Final = 100_000_000
 """Schema nodes times values; about a second."""
-_PATTERN_WORK_MAX = 500_000_000
+_PATTERN_WORK_MAX = 200_000_000
 """Patterns times bytes of the value; about a second."""
+_WHOLE_WORK_MAX = 50_000_000
+"""Keywords that look at a whole value times its bytes; about a second."""
 _STEPWISE_MAX = 5_000
 """Stepwise patterns times values; about a second."""
 _STACK_MAX = 10_000
@@ -50,7 +53,6 @@ _IN_PLACE = frozenset(
     }
 )
 """Keywords that apply other schemas to the same value."""
-_STEPWISE = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
 _REPETITION = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
 _PROPERTY_CLASS = re.compile(r"\\[pP]\{")
 
@@ -101,12 +103,13 @@ class Budget:
     patterns: int
     stepwise: int
     """Patterns that look around or back."""
+    whole: int = 0
+    """Keywords that look at the whole of a value."""
 
     @classmethod
-    def of(cls, costs: Costs) -> "Budget":
+    def of(cls, costs: Costs, work: Work) -> "Budget":
         """Return the budget of a schema that was counted."""
-        stepwise = sum(1 for pattern in costs.patterns if _STEPWISE.search(pattern))
-        return cls(costs.nodes, costs.in_place, len(costs.patterns), stepwise)
+        return cls(work.nodes, costs.in_place, work.patterns, work.stepwise, work.whole)
 
     def excess(self, value: Json) -> str | None:
         """Return why the schema is not applied to the value, as the end of a sentence; None where it is."""
@@ -117,6 +120,8 @@ class Budget:
         bound = size // 2 + 1
         if self.patterns * size > _PATTERN_WORK_MAX:
             return "is too large to be checked against the patterns of this schema"
+        if self.whole * size > _WHOLE_WORK_MAX:
+            return "is too large to be checked against this schema"
         if self._may_overflow(bound) and self.in_place * _depth(value) > _STACK_MAX:
             return "nests too deep to be checked against this schema"
         if self._is_much(bound) and self._is_much(_count(value)):
@@ -127,7 +132,7 @@ class Budget:
         return self.in_place * min(values, VALUE_DEPTH_MAX) > _STACK_MAX
 
     def _is_much(self, values: int) -> bool:
-        return self.nodes * values > _WORK_MAX or self.stepwise * values > _STEPWISE_MAX
+        return self.nodes * values > WORK_MAX or self.stepwise * values > _STEPWISE_MAX
 
 
 def costly_part(schema: Json, costs: Costs) -> str | None:

@@ -14,9 +14,18 @@ import jsonschema_rs
 import orjson
 
 from app.core.json_value import Json, JsonObject
-from app.core.schema_costs import BACKTRACK_MAX, PATTERN_SIZE_MAX, VALUE_DEPTH_MAX, Budget, Costs, costly_part
+from app.core.schema_costs import (
+    BACKTRACK_MAX,
+    PATTERN_SIZE_MAX,
+    VALUE_DEPTH_MAX,
+    WORK_MAX,
+    Budget,
+    Costs,
+    costly_part,
+)
 from app.core.schema_errors import Error, explain
 from app.core.schema_keywords import is_supported_dialect
+from app.core.schema_work import CircleInPlace, Work, work_of
 
 DEPTH_MAX: Final = 64
 NODES_MAX: Final = 10_000
@@ -86,7 +95,17 @@ def _compile(schema: JsonObject, *, max_depth: int, max_nodes: int) -> _Compiled
     part = costly_part(schema, costs)
     if part is not None:
         raise SchemaInvalid("schema-too-costly", part)
-    return _Compiled(_validator(schema), Budget.of(costs))
+    return _Compiled(_validator(schema), Budget.of(costs, _bounded_work(schema)))
+
+
+def _bounded_work(schema: JsonObject) -> Work:
+    try:
+        work = work_of(schema)
+    except CircleInPlace:
+        raise SchemaInvalid("schema-too-costly", "its references lead in a circle") from None
+    if work.nodes > WORK_MAX:
+        raise SchemaInvalid("schema-too-costly", "its references multiply too much")
+    return work
 
 
 def _required_dialect(schema: Json) -> JsonObject:
@@ -105,7 +124,8 @@ def _is_plain(schema: JsonObject, *, max_depth: int, max_nodes: int) -> bool:
         return False
     levels = text.count(b"{") + text.count(b"[")
     is_small = levels <= max_depth and len(text) // 2 < max_nodes
-    return is_small and b'"pattern' not in text and b'"unevaluated' not in text
+    counted = (b'"pattern', b'"unevaluated', b'ref"', b'Ref"')
+    return is_small and not any(each in text for each in counted)
 
 
 def _counted(schema: JsonObject, *, max_depth: int, max_nodes: int) -> Costs:

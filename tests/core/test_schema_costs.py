@@ -7,6 +7,7 @@ import pytest
 
 from app.core.json_value import Json, JsonObject
 from app.core.schema_costs import Budget, Costs
+from app.core.schema_work import Work
 from app.core.schemas import SchemaInvalid, require_usable, validate
 
 pytestmark = pytest.mark.spec("limits")
@@ -130,9 +131,9 @@ def test_schema_nodes_times_values_are_bounded() -> None:
     budget = Budget(nodes=10_000, in_place=0, patterns=0, stepwise=0)
     small: list[Json] = [0]
     large: list[Json] = ["0123456789abcdef" * 2]
-    assert budget.excess(small * 40_000) is None
-    assert budget.excess(small * 60_000) == "is too large to be checked against this schema"
-    assert budget.excess(large * 40_000) is None
+    assert budget.excess(small * 9_000) is None
+    assert budget.excess(small * 11_000) == "is too large to be checked against this schema"
+    assert budget.excess(large * 9_000) is None
 
 
 def test_patterns_times_bytes_are_bounded() -> None:
@@ -147,4 +148,11 @@ def test_costs_count_values_and_levels() -> None:
     while level:
         level = costs.add_level(level)
     assert costs == Costs(nodes=8, depth=3, in_place=1, patterns=["^(?!x)"], has_unevaluated=True)
-    assert Budget.of(costs) == Budget(nodes=8, in_place=1, patterns=1, stepwise=1)
+    work = Work(nodes=9, patterns=3, stepwise=2, whole=4)
+    assert Budget.of(costs, work) == Budget(nodes=9, in_place=1, patterns=3, stepwise=2, whole=4)
+
+
+def test_keywords_that_look_at_a_whole_value_are_counted_by_its_bytes() -> None:
+    budget = Budget(nodes=10, in_place=0, patterns=0, stepwise=0, whole=10)
+    assert budget.excess("x" * 4_000_000) is None
+    assert budget.excess("x" * 6_000_000) == "is too large to be checked against this schema"
