@@ -94,7 +94,19 @@ def _render_plain(_logger: Any, _method: str, event: EventDict) -> str:
     traceback = event.pop("exception", None)
     stated = " ".join(f"{key}={_stated(value)}" for key, value in sorted(event.items()))
     line = f"{moment} [{level:<9}] {name if name.isprintable() else repr(name):<30} {stated}".rstrip()
-    return line if traceback is None else f"{line}\n{traceback}"
+    return line if traceback is None else f"{line}\n{_harmless(traceback)}"
+
+
+def _escape(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Return the event with what a terminal obeys as its escape: strangers write into it."""
+    for key, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[key] = _harmless(value) if key == "exception" else repr(value)
+    return event
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(line if line.isprintable() else repr(line)[1:-1] for line in text.splitlines())
 
 
 def _stated(value: object) -> str:
@@ -106,4 +118,4 @@ def _console() -> list[Processor]:
     """Return what writes for a person: in colours on a terminal, else plain."""
     if not sys.stderr.isatty():
         return [structlog.processors.format_exc_info, _render_plain]
-    return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    return [structlog.processors.format_exc_info, _escape, structlog.dev.ConsoleRenderer()]

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def configured(capsys: pytest.CaptureFixture[str], **variables: str) -> None:
     logs.configure(Settings.from_environment(variables), Mask(["canary-secret"]).mask)
 
 
-def failing() -> None:
-    raise RuntimeError("it said canary-secret")
+def failing(said: str = "canary-secret") -> None:
+    raise RuntimeError(f"it said {said}")
 
 
 def test_json_lines_are_json_and_masked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,3 +107,26 @@ def test_a_request_that_the_shutdown_cut_off_is_no_traceback(capsys: pytest.Capt
     written = capsys.readouterr().err
     assert "CancelledError" not in written
     assert written.count("Exception in ASGI application") == 1
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["terminal", "file"])
+def test_nothing_in_a_line_controls_the_terminal_that_shows_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
+) -> None:
+    evil = "x\x1b]0;t\x07\x1b[2J\u202ey\x9b31m\r"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    configured(capsys)
+    log = structlog.get_logger("plurnk.test")
+    log.warning(evil, reason=evil, members=[evil])
+    logging.getLogger("library").error("it says %s", evil)
+    try:
+        failing(evil)
+    except RuntimeError:
+        log.exception("internal")
+    written = capsys.readouterr().err
+    assert "\\x1b]0;t\\x07" in written
+    assert "RuntimeError" in written
+    colours = re.compile(r"\x1b\[[0-9;]*m")
+    assert not set("\x1b\x9b\x07\r\u202e") & set(colours.sub("", written))
+    assert ("\x1b[" in written) == is_terminal
