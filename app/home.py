@@ -14,6 +14,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import orjson
@@ -111,7 +112,7 @@ class Home:
             HomeRefused: it cannot be used.
         """
         with self._explained():
-            self.path.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+            _make_private(self.path)
             if self.path.lstat().st_uid != os.geteuid():
                 raise self._refused("belongs to another user")
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -260,6 +261,13 @@ class Home:
         return HomeRefused(
             f"The directory {self.path} {what}. Make it this user's alone, or name another in PLURNK_HOME."
         )
+
+
+def _make_private(directory: Path) -> None:
+    """Let the directory exist; what is missing above it is the owner's alone too. XDG Base Directory Specification."""
+    missing = [*takewhile(lambda each: not each.exists(), (directory, *directory.parents))]
+    for each in reversed(missing):
+        each.mkdir(mode=stat.S_IRWXU, exist_ok=True)
 
 
 def _expanded(text: str) -> Path:

@@ -77,10 +77,13 @@ def test_a_fresh_home_and_its_files_are_the_owners_alone_whatever_the_umask(tmp_
         with Home.open(str(tmp_path / "a" / "b"), {}) as home:
             home.announce("http://127.0.0.1:3044")
             home.write(home.token, b"t")
-            modes = {path.name: mode(path) for path in (home.path, home.lock, home.daemon, home.token)}
+            modes = {
+                path.name: mode(path)
+                for path in (home.path.parent, home.path, home.lock, home.daemon, home.token)
+            }
     finally:
         os.umask(before)
-    assert modes == {"b": 0o700, "lock": 0o600, "daemon.json": 0o600, "token": 0o600}
+    assert modes == {"a": 0o700, "b": 0o700, "lock": 0o600, "daemon.json": 0o600, "token": 0o600}
 
 
 @pytest.mark.spec("state")

@@ -2,7 +2,9 @@
 
 import re
 import threading
+import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -193,3 +195,24 @@ def test_a_token_file_that_is_a_link_is_not_followed(home: Home, tmp_path: Path)
     home.token.symlink_to(tmp_path / "theirs")
     with pytest.raises(HomeRefused, match="token"):
         operator_token(None, home)
+
+
+@pytest.mark.spec("security")
+@pytest.mark.parametrize("known", ["", "plurnk.w."], ids=["operator", "workspace"])
+def test_a_guess_that_is_right_up_to_its_last_character_takes_as_long_as_one_that_is_wrong_from_the_first(
+    known: str,
+) -> None:
+    """Medians of guesses made in turns; a comparison that stops at the first difference is several times as fast."""
+    tokens = Tokens("s3cret_" * 40)
+    token = tokens.for_workspace("w") if known else "s3cret_" * 40
+    assert tokens.principal(f"Bearer {token}") is not None
+    last = "A" if token[-1] != "A" else "B"
+    guesses = [f"Bearer {known}{'-' * (len(token) - len(known))}", f"Bearer {token[:-1]}{last}"]
+    took: list[list[int]] = [[], []]
+    for turn in range(4000):
+        begun = time.perf_counter_ns()
+        principal = tokens.principal(guesses[turn % 2])
+        took[turn % 2].append(time.perf_counter_ns() - begun)
+        assert principal is None
+    early, late = map(median, took)
+    assert late < 2 * early

@@ -6,6 +6,7 @@ A token is never taken from the command line: process arguments are visible to e
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,7 @@ def default_home(environment: Mapping[str, str]) -> Path:
 
 
 def _announced_url(home: Path) -> str:
+    _require_ours(home)
     announced = home / "daemon.json"
     try:
         document: JsonObject = json.loads(announced.read_bytes())
@@ -75,6 +77,23 @@ def _announced_url(home: Path) -> str:
         # A token must not be offered to whoever took over the port of a daemon that is gone.
         raise DaemonUnreachable(f"The daemon on the home {home} is not running any more.", START_IT)
     return url
+
+
+def _require_ours(home: Path) -> None:
+    """Return where nobody else can have announced a daemon there: it would be offered our token.
+
+    Raises:
+        DaemonUnreachable: another user owns the home or may write into it.
+    """
+    try:
+        found = home.stat()
+    except OSError:
+        return  # Nothing is announced there.
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise DaemonUnreachable(
+            f"The home {home} belongs to another user, or others may write into it.",
+            "Run the command as the daemon's user, or name the daemon with --url.",
+        )
 
 
 def _is_held(lock: Path) -> bool:

@@ -65,6 +65,26 @@ def test_a_home_without_a_daemon_says_so(tmp_path: Path, content: str | None) ->
 
 
 @pytest.mark.spec("security")
+@pytest.mark.parametrize(
+    "owner, mode",
+    [
+        (None, 0o770),
+        (None, 0o702),
+        pytest.param(65534, 0o700, marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root may give")),
+    ],
+)
+def test_no_token_is_offered_to_who_planted_a_home(tmp_path: Path, owner: int | None, mode: int) -> None:
+    announce(tmp_path)
+    options, environment = TargetOptions(home=tmp_path), {"PLURNK_TOKEN": "token"}
+    assert find(options, environment).token == "token"
+    tmp_path.chmod(mode)
+    if owner is not None:
+        os.chown(tmp_path, owner, owner)
+    with pytest.raises(DaemonUnreachable, match="another user"):
+        find(options, environment)
+
+
+@pytest.mark.spec("security")
 def test_no_token_is_offered_to_the_port_of_a_daemon_that_is_gone(tmp_path: Path, lock: int) -> None:
     announce(tmp_path, pid=os.getpid())  # Another process has its pid by now.
     environment = {"PLURNK_TOKEN": "token"}
