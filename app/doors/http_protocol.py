@@ -20,13 +20,13 @@ HEAD_TIMEOUT_S = 30.0
 """How long a client may take to send a request's head, the first one counted from its connection."""
 HEAD_MAX = 64 * 1024
 """Bytes of a head that is not whole after the first read."""
-_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 PIPELINE_MAX = 16
 """Requests that may wait on one connection for the answers before theirs."""
 STRANGERS_MAX = 512
 """Connections that have shown no token, or half of the process's descriptors; beyond it the oldest goes."""
 STALL_TIMEOUT_S = 60.0
 """How long a client may take nothing of what is written to it."""
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 

@@ -4,7 +4,7 @@ import unicodedata
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.cli.printable import one_line, printable, printable_json
@@ -45,6 +45,7 @@ def test_whatever_comes_nothing_but_tab_and_line_feed_controls(text: str) -> Non
     assert not {unicodedata.bidirectional(character) for character in shown} & MOVES
 
 
+@settings(max_examples=30)
 @given(st.recursive(st.text(), lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner)))
 def test_json_without_unsafe_characters_is_the_same_value(value: object) -> None:
     shown = printable_json(orjson.dumps(value).decode())
