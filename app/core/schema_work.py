@@ -83,10 +83,8 @@ class _Parts:
         self.own: list[Work] = []
         """What each part has of its own."""
         while len(self.below) < len(self._schemas):  # They grow while they are looked at.
-            schema, targets = (
-                self._schemas[len(self.below)],
-                [*self._references.of(self._schemas[len(self.below)])],
-            )
+            schema = self._schemas[len(self.below)]
+            targets = [*self._references.of(schema)]
             self.below.append([*self._applied(schema, targets)])
             self.own.append(_own(schema, foreign=targets.count(None)))
 

@@ -67,9 +67,8 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         was_in_head, self._has_read_head = self._is_in_head, False
         super().data_received(data)
-        if (
-            self._head_timer is None and self._is_in_head
-        ):  # Most heads are whole in one read and need no timer.
+        # Most heads are whole in one read and need no timer.
+        if self._is_in_head and self._head_timer is None:
             self._expect_head()
         if was_in_head and self._is_in_head:
             self._head_bytes += len(data)
