@@ -10,8 +10,7 @@ Decided here:
   request ends with AnswerTooLarge. Where they do not, it is counted as dropped, and no request is made to
   pay for it.
 - A line that is no message, but still tells which request it answers, ends that request with AnswerMalformed.
-- An error without an id settles the request in flight where there is exactly one, and nothing else can be
-  meant; a stream that was acknowledged is not.
+  Whose answer a message is, is ``flights``'s. An answer may stand behind noise that lacks its newline.
 - A stream ends by its response, by the child's ``notifications/cancelled`` or with the child; one that the
   child has cancelled is not cancelled again.
 - A request that waits for a child which does not read waits under its caller's cancellation. What never
@@ -19,7 +18,6 @@ Decided here:
   AnswerLost.
 """
 
-import asyncio
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,10 +29,10 @@ from app.connections.child_environment import Program, child_environment, resolv
 from app.connections.child_output import DroppedLines, Masking, StderrTail
 from app.connections.child_process import ChildProcess, Ending, Patience
 from app.connections.classify import Peer
+from app.connections.flights import Flight, Flights
 from app.connections.line_splitter import LineSplitter, Oversized
 from app.connections.listen_gate import CANCELLED, ListenGate, subscription_id
 from app.connections.listen_gate import METHOD as LISTEN
-from app.connections.pipe_writer import Written
 from app.connections.progress import METHOD as PROGRESS
 from app.connections.progress import ProgressGate
 from app.connections.reaper import Reaper
@@ -45,6 +43,7 @@ from app.connections.wire import (
     Notification,
     PeerRequest,
     Response,
+    answer_after_noise,
     decode,
     encode_cancelled,
     encode_request,
@@ -57,17 +56,6 @@ _log = structlog.get_logger(__name__)
 
 Trace: TypeAlias = Callable[[], Mapping[str, str]]
 """Gives the W3C trace context of the running operation."""
-
-_Settled: TypeAlias = Answer | RequestFault
-
-
-@dataclass(slots=True)
-class _InFlight:
-    """One request that waits for its answer."""
-
-    settled: asyncio.Future[_Settled]
-    gate: ProgressGate | ListenGate | None
-    written: Written | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +122,7 @@ class StdioTransport:
         self._stderr = StderrTail()
         self._dropped = DroppedLines()
         self._ids = itertools.count(1)
-        self._in_flight: dict[int, _InFlight] = {}
-        self._has_cancelled = False
+        self._flights = Flights()
         self._child: ChildProcess | None = None
         self._on_lost: OnLost | None = None
         self._lost: Lost | None = None
@@ -230,8 +217,7 @@ class StdioTransport:
         child = self._open_child()
         await child.stdin.room()
         child = self._open_child()
-        flight = _InFlight(asyncio.get_running_loop().create_future(), gate)
-        self._in_flight[request_id] = flight
+        flight = self._flights.open(request_id, gate)
         # A child that closed its standard input is about to end: ``_end`` settles this with how it did.
         flight.written = child.stdin.write(line + b"\n")
         try:
@@ -266,12 +252,12 @@ class StdioTransport:
             raise RequestNotSent(self._lost.reason if self._lost else "the connection is closed")
         return self._child
 
-    def _abandon(self, request_id: int, flight: _InFlight) -> None:
+    def _abandon(self, request_id: int, flight: Flight) -> None:
         """Drop a request whose caller left, and tell the child about it where it may know it."""
-        if self._in_flight.pop(request_id, None) is None or self._child is None or flight.written is None:
+        if not self._flights.leave(request_id) or self._child is None or flight.written is None:
             return
         if not self._is_closing and not self._child.stdin.withdraw(flight.written):
-            self._has_cancelled = True
+            self._flights.has_cancelled = True
             self._child.stdin.write(encode_cancelled(request_id, "the caller left") + b"\n")
 
     def _take(self, chunk: bytes) -> None:
@@ -295,25 +281,32 @@ class StdioTransport:
             case PeerRequest():
                 self.diagnostics.peer_requests += 1
             case Malformed():
-                if not self._settle(message.id, AnswerMalformed(f"the answer is {message.reason}")):
-                    self._drop(line)
+                self._take_malformed(line, message)
             case _:
                 assert_never(message)
+
+    def _take_malformed(self, line: bytes, message: Malformed) -> None:
+        """End the request that the line answers, as well as can be told; a line that is noise is dropped."""
+        if (found := answer_after_noise(line)) is not None:
+            noise, response = found
+            self._drop(noise)
+            self._take_response(response)
+            return
+        fault = AnswerMalformed(f"the answer is {message.reason}")
+        if not self._flights.settle(message.id, fault):
+            self._drop(line)
+            self._flights.doubt(message.seems, fault)
 
     def _take_oversized(self, line: Oversized) -> None:
         """Settle the request whose answer was too large, where the ends of the line tell which."""
         message = decode(line.edges)
         identifier = message.id if isinstance(message, Response | Malformed) else None
-        if not self._settle(identifier, AnswerTooLarge(self._max_message)):
+        if not self._flights.settle(identifier, AnswerTooLarge(self._max_message)):
             self._drop(line.edges)
 
     def _take_response(self, response: Response) -> None:
-        """Settle the request with this very id; ids are compared with their type."""
-        identifier = response.id
-        if identifier is None and not self._has_cancelled:
-            meant = [each for each, flight in self._in_flight.items() if not _stands(flight)]
-            identifier = meant[0] if len(meant) == 1 else None
-        if not self._settle(identifier, response.answer):
+        """Give a response to its request; one that is nobody's is counted."""
+        if not self._flights.take(response):
             self.diagnostics.foreign_responses += 1
 
     def _take_notification(self, notification: Notification) -> None:
@@ -325,7 +318,7 @@ class StdioTransport:
             identifier, kind = params.get("requestId"), ListenGate
         else:
             identifier, kind = subscription_id(notification), ListenGate
-        flight = self._found(identifier)
+        flight = self._flights.found(identifier)
         if flight is not None and isinstance(flight.gate, kind):
             self._pass(notification, identifier, flight, flight.gate)
         elif is_progress:
@@ -334,13 +327,13 @@ class StdioTransport:
             self.diagnostics.ignored_notifications += 1
 
     def _pass(
-        self, notification: Notification, identifier: Json, flight: _InFlight, gate: ProgressGate | ListenGate
+        self, notification: Notification, identifier: Json, flight: Flight, gate: ProgressGate | ListenGate
     ) -> None:
         """Let the request's gate judge the notification, which may end the request."""
         try:
             gate.take(notification)
         except RequestFault as fault:
-            self._settle(identifier, fault)
+            self._flights.settle(identifier, fault)
         except Exception as error:  # noqa: BLE001 its caller's observer failed, so its caller hears of it
             flight.gate = None
             if not flight.settled.done():
@@ -353,26 +346,12 @@ class StdioTransport:
         if self.diagnostics.dropped_lines == 1:
             _log.warning("non-JSON line on stdout dropped", server=self._server, line=self.dropped_lines[0])
 
-    def _settle(self, identifier: Json, settled: _Settled) -> bool:
-        """Return whether a request with this id waited and now has its end."""
-        flight = self._found(identifier)
-        if flight is None or type(identifier) is not int:
-            return False
-        del self._in_flight[identifier]
-        if not flight.settled.done():
-            flight.settled.set_result(settled)
-        return True
-
-    def _found(self, identifier: Json) -> _InFlight | None:
-        """Return the request with this id, which is its progress token too; compared with its type."""
-        return self._in_flight.get(identifier) if type(identifier) is int else None
-
     def _settle_all(self, reason: str) -> None:
         """End every request in flight, each by what is known of it."""
-        for request_id, flight in list(self._in_flight.items()):
-            self._settle(request_id, self._fault(flight, reason))
+        for request_id, flight in self._flights:
+            self._flights.settle(request_id, self._fault(flight, reason))
 
-    def _fault(self, flight: _InFlight, reason: str) -> RequestFault:
+    def _fault(self, flight: Flight, reason: str) -> RequestFault:
         """Return the fault of a request that will get no answer."""
         has_begun = flight.written is not None and flight.written.has_begun
         return AnswerLost(reason) if has_begun else RequestNotSent(reason)
@@ -392,8 +371,3 @@ class StdioTransport:
         message = decode(self._splitter.rest())
         if isinstance(message, Response):
             self._take_response(message)
-
-
-def _stands(flight: _InFlight) -> bool:
-    """Return whether it is a stream that was acknowledged, which an error without an id cannot mean."""
-    return isinstance(flight.gate, ListenGate) and flight.gate.is_acknowledged

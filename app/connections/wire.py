@@ -45,13 +45,15 @@ _LONE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+_ANSWER = re.compile(rb'\{\s*"(?:jsonrpc|id|result|error)"\s*:')
+_DIGITS = re.compile(r"[0-9]{1,15}")
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. ``id`` is None only where an error came without one."""
+    """An answer. ``id`` is None where it came without one."""
 
     id: RequestId | None
     answer: Result | RemoteError
@@ -80,6 +82,8 @@ class Malformed:
     reason: str
     id: RequestId | None = None
     """The request it was meant to answer, where that can still be read, so that its caller need not wait."""
+    seems: int | None = None
+    """The request it seems to answer, where its id or its envelope is not of the right form."""
 
 
 Message: TypeAlias = Response | Notification | PeerRequest | Malformed
@@ -139,6 +143,13 @@ def decode(data: bytes) -> Message:
         gc.enable()
 
 
+def answer_after_noise(line: bytes) -> tuple[bytes, Response] | None:
+    """Return what a line begins with and the answer that it ends with: a banner may lack its own newline."""
+    found = _ANSWER.search(line, 1)
+    message = decode(line[found.start() :]) if found else None
+    return (line[: found.start()], message) if found and isinstance(message, Response) else None
+
+
 def _decoded(data: bytes) -> Message:
     brackets = _brackets(data)
     if brackets > BRACKETS_MAX:
@@ -148,15 +159,37 @@ def _decoded(data: bytes) -> Message:
     except orjson.JSONDecodeError:
         return Malformed("not JSON", _id_hint(data))
     if not isinstance(value, dict):
-        return Malformed("not a JSON object")
+        one = value[0] if isinstance(value, list) and len(value) == 1 else None
+        return Malformed("not a JSON object", seems=_seems(one) if isinstance(one, dict) else None)
     if value.get("jsonrpc") != "2.0":
-        return Malformed("not JSON-RPC 2.0")
+        return Malformed("not JSON-RPC 2.0", seems=_seems(value))
     identifier = value.get("id")
     if identifier is not None and (isinstance(identifier, bool) or not isinstance(identifier, int | str)):
-        return Malformed("an id that is neither text nor an integer")
+        return Malformed("an id that is neither text nor an integer", seems=_seems(value))
     if brackets > DEPTH_MAX and _is_too_deep(value):
         return Malformed(f"nested more than {DEPTH_MAX} levels deep", identifier)
     return _classified(value, identifier, len(data))
+
+
+def meant_id(identifier: Json) -> int | None:
+    """Return the integer that an id is, or is in another type: its digits, a double without a fraction."""
+    match identifier:
+        case bool():
+            return None
+        case int():
+            return identifier
+        case float() if identifier.is_integer():
+            return int(identifier)
+        case str() if _DIGITS.fullmatch(identifier):
+            return int(identifier)
+        case _:
+            return None
+
+
+def _seems(value: JsonObject) -> int | None:
+    """Return the request that an object answers by its id, or None where it is no answer."""
+    is_answer = value.get("result") is not None or value.get("error") is not None
+    return meant_id(value.get("id")) if is_answer and value.get("method") is None else None
 
 
 def _classified(value: JsonObject, identifier: RequestId | None, size: int) -> Message:
@@ -175,8 +208,6 @@ def _classified(value: JsonObject, identifier: RequestId | None, size: int) -> M
         )
     if not isinstance(result, dict):
         return Malformed("neither a result object nor an error", identifier)
-    if identifier is None:
-        return Malformed("a result without an id")
     return Response(identifier, Result(result, size))
 
 

@@ -164,6 +164,15 @@ async def test_noise_on_stdout_is_dropped_and_the_reader_goes_on(reaper: Reaper,
         assert len(transport.dropped_lines) == dropped
 
 
+async def test_noise_without_a_newline_costs_no_answer(reaper: Reaper) -> None:
+    script = {"start": [{"raw": "ready. "}], "on": {"a": [{"raw": "\x1b[?25h"}, OK]}}
+    async with opened(reaper, script) as transport:
+        for count in (1, 2):
+            assert isinstance(await transport.request("a", {}), Result)
+            assert transport.diagnostics.dropped_lines == count
+    assert [line.rstrip() for line in transport.dropped_lines] == ["ready.", ""]
+
+
 async def test_the_first_dropped_line_is_logged_and_no_secret_with_it(reaper: Reaper) -> None:
     with capture_logs() as logs:
         async with opened(reaper, {"on": {"a": [{"raw": f"token {SECRET}\nmore\n"}, OK]}}) as transport:
@@ -207,9 +216,12 @@ async def test_an_error_without_an_id_is_the_answer_to_the_only_request(reaper: 
         '{"jsonrpc":"2.0","id":$id,"result":7}',
         '{"jsonrpc":"2.0","id":$id,"result":{"a":NaN}}',
         '{"jsonrpc":"2.0","id":$id}',
+        '{"jsonrpc":"2.0","id":"$id","error":{"code":1,"message":"m"}}',
+        '{"id":$id,"error":"unknown method"}',
+        '{"jsonrpc":"2.0","id":null,"result":{}}',
     ],
 )
-async def test_an_answer_that_is_none_settles_its_request_at_once(reaper: Reaper, raw: str) -> None:
+async def test_an_answer_that_is_none_settles_its_request(reaper: Reaper, raw: str) -> None:
     async with opened(reaper, {"on": {"a": [{"raw": f"{raw}\n"}], "b": [OK]}}) as transport:
         assert isinstance(await fault(transport, "a"), AnswerMalformed)
         assert isinstance(await transport.request("b", {}), Result)
@@ -272,4 +284,4 @@ async def test_thirty_two_requests_are_in_flight_at_once_for_long(reaper: Reaper
         async with anyio.create_task_group() as group:
             for _ in range(32):
                 group.start_soon(ask)
-        assert transport._in_flight == {}
+        assert len(transport._flights) == 0

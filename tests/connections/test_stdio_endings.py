@@ -94,7 +94,7 @@ async def test_a_request_that_was_answered_as_its_caller_left_is_not_cancelled(
         async with anyio.create_task_group() as group:
             group.start_soon(transport.request, "a", {})
             await anyio.lowlevel.checkpoint()
-            (flight,) = transport._in_flight.values()
+            ((_, flight),) = transport._flights
             flight.settled.add_done_callback(lambda _: group.cancel_scope.cancel())
         await transport.request("b", {})
     assert [each["method"] for each in sent(log)] == ["a", "b"]

@@ -17,6 +17,7 @@ from app.connections.wire import (
     Notification,
     PeerRequest,
     Response,
+    answer_after_noise,
     decode,
     encode_cancelled,
     encode_request,
@@ -131,6 +132,7 @@ def test_arguments_nested_beyond_all_reason_are_refused_before_anything_is_sent(
             Response(None, RemoteError(-32700, "m")),
         ),
         (encoded({"jsonrpc": "2.0", "method": "m"}), Notification("m", {})),
+        (b'{"jsonrpc":"2.0","result":{}}', Response(None, Result({}, 29))),
         (encoded({"jsonrpc": "2.0", "id": None, "method": "m", "params": None}), Notification("m", {})),
         (encoded({"jsonrpc": "2.0", "method": "m", "params": {"a": 1}}), Notification("m", {"a": 1})),
         (encoded({"jsonrpc": "2.0", "id": 0, "method": "roots/list"}), PeerRequest(0, "roots/list")),
@@ -152,7 +154,6 @@ def test_what_a_message_means(data: bytes, message: object) -> None:
         (b'{"jsonrpc":"1.0","id":7,"result":{}}', None),
         (b'{"jsonrpc":"2.0","id":true,"result":{}}', None),
         (b'{"jsonrpc":"2.0","id":7.0,"result":{}}', None),
-        (b'{"jsonrpc":"2.0","result":{}}', None),
         (b'{"jsonrpc":"2.0","id":7}', 7),
         (b'{"jsonrpc":"2.0","id":7,"result":[]}', 7),
         (b'{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}', 7),
@@ -176,6 +177,48 @@ def test_what_is_no_message_is_malformed_and_says_whose_answer_it_was_where_it_c
     message = decode(data)
     assert isinstance(message, Malformed)
     assert message.id == identifier
+
+
+@pytest.mark.parametrize(
+    "data, seems",
+    [
+        (b'{"id":7,"error":"unknown method"}', 7),
+        (b'{"jsonrpc":"1.0","id":"7","result":{}}', 7),
+        (b'[{"jsonrpc":"2.0","id":7,"result":{}}]', 7),
+        (b'[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc":"2.0","id":8,"result":{}}]', None),
+        (b"[7]", None),
+        (b'{"jsonrpc":"2.0","id":7.0,"result":{}}', 7),
+        (b'{"jsonrpc":"2.0","id":7.5,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":true,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":[7],"result":{}}', None),
+        (b'{"id":"seven","result":{}}', None),
+        (b'{"id":7,"level":30}', None),
+        (b'{"id":7,"method":"m","result":{}}', None),
+        (b'{"error":"unknown method"}', None),
+    ],
+)
+def test_an_answer_of_another_form_says_whose_it_seems_to_be(data: bytes, seems: int | None) -> None:
+    message = decode(data)
+    assert isinstance(message, Malformed)
+    assert (message.id, message.seems) == (None, seems)
+
+
+@pytest.mark.parametrize(
+    "line, noise",
+    [
+        (b'ready. {"jsonrpc":"2.0","id":7,"result":{}}', b"ready. "),
+        (b'\x1b[?25h{"id":7,"jsonrpc":"2.0","result":{}}', b"\x1b[?25h"),
+        (b'{1} { "result" : {},"id":7,"jsonrpc":"2.0"}', b"{1} "),
+        (b'got {"jsonrpc":"2.0","id":7,"method":"m"}', None),
+        (b'cut {"jsonrpc":"2.0","id":7,"result":{', None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{}} done', None),
+        (b"ready", None),
+        (b"", None),
+    ],
+)
+def test_an_answer_may_stand_behind_noise_in_its_line(line: bytes, noise: bytes | None) -> None:
+    found = answer_after_noise(line)
+    assert (None if found is None else (found[0], found[1].id)) == (None if noise is None else (noise, 7))
 
 
 @pytest.mark.parametrize(
