@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 _DRIVERS = frozenset({"sqlite", "sqlite+aiosqlite"})
 _SHAPE = (
-    "PLURNK_DATABASE_URL must name one SQLite file: sqlite+aiosqlite:////absolute/path/plurnk.db, "
+    "PLURNK_DATABASE_URL must name one SQLite file: a path, or sqlite+aiosqlite:////absolute/path/plurnk.db "
     "without a host, a password or options."
 )
 
@@ -35,6 +35,8 @@ def database_path(location: str | Path) -> Path:
     """
     if isinstance(location, Path):
         return location.absolute()
+    if "://" not in location and not location.startswith((":", "file:")) and location:
+        return Path(location).absolute()
     try:
         url = make_url(location)
     except (ArgumentError, ValueError):

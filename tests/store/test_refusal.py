@@ -15,6 +15,8 @@ from app.store.refusal import StoreRefused, database_path, refuse
         ("sqlite:////var/lib/plurnk.db", Path("/var/lib/plurnk.db")),
         ("sqlite+aiosqlite:////odd%25/a%20b.db", Path("/odd%/a b.db")),
         ("sqlite+aiosqlite:///here.db", Path.cwd() / "here.db"),
+        ("/odd%25/a b.db", Path("/odd%25/a b.db")),
+        ("here.db", Path.cwd() / "here.db"),
         (Path("here.db"), Path.cwd() / "here.db"),
         (Path("/there.db"), Path("/there.db")),
     ],
@@ -28,7 +30,8 @@ def test_a_path_or_an_sqlite_url_names_one_file(location: str | Path, expected: 
     "url",
     [
         "",
-        "plurnk.db",
+        ":memory:",
+        "file:x?mode=memory",
         "postgresql+asyncpg://me:canary-pw@db/plurnk",
         "sqlite+aiosqlite://",
         "sqlite+aiosqlite:///:memory:",
