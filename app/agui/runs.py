@@ -209,9 +209,9 @@ class AguiRun:
 def _stopped(view: StateView) -> Refused:
     """Return the end of a run that shutdown stopped before it had one."""
     if view.operation is None:
-        return Refused(ShuttingDown())
+        return Refused(ShuttingDown(was_begun=True))
     if not view.is_call:
-        return Refused(ShuttingDown().with_outcome(Outcome.UNKNOWN))
+        return Refused(ShuttingDown(was_begun=True).with_outcome(Outcome.UNKNOWN))
     return Refused(OperationCancelled(view.operation, by="shutdown", outcome=Outcome.UNKNOWN))
 
 

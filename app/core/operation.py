@@ -247,8 +247,8 @@ class Operation:
         server = self.work.server
         if result.is_larger_than(self.work.max_result):
             return self.fail(ResultTooLarge(server, limit=self.work.max_result, setting="PLURNK_MAX_RESULT"))
-        match result.value.get("resultType", "complete"):
-            case "complete":
+        match result.value.get("resultType"):
+            case None | "complete":
                 return self._completed(result)
             case "input_required" if self.work.may_ask:
                 return self._input_required(result)

@@ -339,12 +339,13 @@ class StoreUnavailable(Problem):
 
 
 class ShuttingDown(Problem):
-    """The daemon is going down and starts nothing."""
+    """The daemon is going down: it starts nothing, and what was begun is cut off."""
 
     code, title, status, retryable = "shutting-down", "Shutting down", 503, True
 
-    def __init__(self) -> None:
-        super().__init__("The daemon is shutting down; nothing was started. Try again when it is back.")
+    def __init__(self, *, was_begun: bool = False) -> None:
+        what = " and did not wait for the end of this" if was_begun else "; nothing was started"
+        super().__init__(f"The daemon is shutting down{what}. Try again when it is back.")
 
 
 class Internal(Problem):

@@ -160,7 +160,7 @@ class Task:
             ToolResultInvalid: it is no complete result.
         """
         result = state.get("result")
-        if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
+        if not isinstance(result, dict) or result.get("resultType") not in (None, "complete"):
             raise ToolResultInvalid(self._server, "its task completed without a complete result")
         return result
 
@@ -192,7 +192,7 @@ class Task:
             raise ToolResultInvalid(self._server, "the status of its task is unknown") from None
 
     def _own_status_of(self, state: JsonObject) -> TaskStatus:
-        if state.get("resultType", "complete") not in ("complete", "task"):
+        if state.get("resultType") not in (None, "complete", "task"):
             raise ToolResultInvalid(self._server, "the resultType of a task's state is unknown")
         if self._id_of(state) != self.id:
             raise ToolResultInvalid(self._server, "the state of another task came")

@@ -38,7 +38,7 @@ class Observed:
         A tool call may have had its effect: that is not answered with a Problem that invites to try again.
         """
         if self.operation is None:
-            return ShuttingDown().with_outcome(Outcome.UNKNOWN)
+            return ShuttingDown(was_begun=True).with_outcome(Outcome.UNKNOWN)
         return OperationCancelled(self.operation, by="shutdown", outcome=Outcome.UNKNOWN)
 
 

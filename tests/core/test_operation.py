@@ -103,7 +103,9 @@ def test_anything_but_an_accept_completes_the_operation_as_rejected(entry: Resum
 
 
 @pytest.mark.spec("calls")
-@pytest.mark.parametrize("result_type", [{}, {"resultType": "complete"}], ids=["absent", "complete"])
+@pytest.mark.parametrize(
+    "result_type", [{}, {"resultType": None}, {"resultType": "complete"}], ids=["absent", "null", "complete"]
+)
 def test_a_complete_result_is_interpreted(result_type: JsonObject) -> None:
     machine = operation()
     machine.begin()
@@ -120,7 +122,7 @@ INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}
     [
         (Result({"resultType": "input_required", "requestState": "s"}, 9), INVALID),
         (Result(handle(), 9), INVALID),
-        (Result({"resultType": None}, 9), INVALID),
+        (Result({"resultType": ""}, 9), INVALID),
         (Result({"resultType": ["complete"]}, 9), INVALID),
         (
             Result({"x": "x" * 993}, 1001),

@@ -117,6 +117,12 @@ def test_a_completed_task_has_one_complete_result(result: Any) -> None:
         task().result(state("completed", result=result))
 
 
+def test_a_null_result_type_counts_as_absent() -> None:
+    untyped = {"content": [], "resultType": None}
+    assert task().observe(state("working", resultType=None)) is TaskStatus.WORKING
+    assert task().result(state("completed", result=untyped)) == untyped
+
+
 def test_a_failed_task_has_a_json_rpc_error() -> None:
     assert task().error(failed(data={"k": 1})) == RemoteError(-32603, "no", {"k": 1})
     for faulty in (failed(code="1"), failed(code=True), failed(message=None), state("failed", error=None)):
