@@ -13,6 +13,7 @@ from tests.faults.cases import filled
 from tests.faults.http_peer import Listening
 from tests.faults.signing_in import REDIRECT, consent, note_url, peer_now, sign_in
 from tests.faults.starting import STARTS, cycled, disarm
+from tests.faults.varying import VARIES
 from tests.faults.world import Json, Record, World, now_ms
 from tests.support.scripted_http import ECHO, HANG, result, stream
 
@@ -334,4 +335,5 @@ STEPS: dict[str, Step] = {
     "expire": expired,
     **ASKS,
     **STARTS,
+    **VARIES,
 }

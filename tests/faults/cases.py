@@ -16,7 +16,7 @@ from tests.faults.scope import AMENDED, MORE
 Json = dict[str, Any]
 REPORTED = ("cases.jsonl",)
 """The faults that were reported, as they were handed over."""
-FILES = (*REPORTED, "variants_protocol.jsonl")
+FILES = (*REPORTED, "variants_protocol.jsonl", "variants_transport.jsonl")
 """Beside them other instances of the same kinds. There ``per_transport`` says what ``PER_TRANSPORT`` lists here."""
 _WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_.]*)")
 PER_TRANSPORT = {

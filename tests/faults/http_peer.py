@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from tests.faults.replying import replies
 from tests.faults.stepped_http import stepped_answers
 from tests.support.scripted_http import (
     ECHO,
@@ -63,19 +64,20 @@ def answers_of(peer: Json) -> dict[str, Script]:
 
 def routes_of(peer: Json) -> dict[str, Script]:
     """Return what differs from the default peer, by path."""
-    return {route["p"]: _route(route) for route in peer.get("routes", ())}
+    good = {**default_answers(), **answers_of({**peer, "replies": {}})}
+    return {route["p"]: _route(route, good) for route in peer.get("routes", ())}
 
 
-def _route(route: Json) -> Script:
+def _route(route: Json, good: dict[str, Script]) -> Script:
     def reply(seen: Seen) -> Reply:
         required = route.get("require", {})
         if not all(
             re.fullmatch(value, seen.headers.get(name.lower(), "")) for name, value in required.items()
         ):
             return Reply(401)
-        script = default_answers()[seen.method]
-        assert isinstance(script, Reply)
-        return script
+        script = good[seen.method]
+        assert not callable(script)
+        return script if isinstance(script, Reply) else script[0]
 
     return Reply(route["status"], route.get("h", {})) if "status" in route else reply
 
@@ -182,6 +184,7 @@ def _watched(capability: str, times: int) -> dict[str, Script]:
 
 
 _MEMBERS: dict[str, Callable[[Any], dict[str, Script]]] = {
+    "replies": replies,
     "resources": _resources,
     "listen": _listen,
     "answer": _answers,

@@ -161,6 +161,14 @@ def _within(part: Json, whole: Json) -> bool:
     return all(whole.get(name) == value for name, value in part.items())
 
 
+def has(world: World, told: Json) -> Faults:
+    """The answers to the steps that are named have these members."""
+    reference, wanted = told["has"]
+    for record in world.of(reference):
+        if not _within(wanted, record.body):
+            yield f"{record.kind}#{record.number} is {record.shown[:400]}"
+
+
 def tool_error(world: World, _told: Json) -> Faults:
     if world.of("call")[-1].body.get("isError") is not True:
         yield world.of("call")[-1].shown[:300]
@@ -326,6 +334,7 @@ JUDGES: dict[str, Callable[[World, Json], Faults]] = {
     "status": statuses,
     "header_absent": header_absent,
     "rpc_error": rpc_error,
+    "has": has,
     "tool_error": tool_error,
     "not_rpc_error": no_rpc_error,
     "progress_count": progress_count,

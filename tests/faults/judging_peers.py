@@ -196,6 +196,16 @@ async def peer_header_decoded(world: World, told: Json) -> Faults:
             yield f"{seen.headers[name.lower()]!r} for {seen.params['name']!r}"
 
 
+async def name_mirrored(world: World, _told: Json) -> Faults:
+    """What a read or a prompt names is in its header, as it is in the body."""
+    asked = world.http.of("resources/read") + world.http.of("prompts/get")
+    for seen in asked:
+        if _decoded(seen.headers["mcp-name"]) != seen.params.get("uri", seen.params.get("name")):
+            yield f"{seen.headers['mcp-name']!r} for {seen.params}"
+    if not asked:
+        yield "nothing was asked"
+
+
 async def header_ascii(world: World, _told: Json) -> Faults:
     for seen in world.http.seen:
         if not all(name.isascii() and value.isascii() for name, value in seen.raw_headers):
@@ -271,6 +281,7 @@ PEERS: dict[str, Trace] = {
     "effects": effects,
     "peer_header": peer_header,
     "peer_header_decoded": peer_header_decoded,
+    "name_mirrored": name_mirrored,
     "header_ascii": header_ascii,
     "peer_called": peer_called,
     "peer_read": peer_read,

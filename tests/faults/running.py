@@ -1,6 +1,7 @@
 """Running the cases: each on a daemon that has its environment, several at once. SPEC §status."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from tests.faults.acting import act_all, install_files
-from tests.faults.cases import Run
+from tests.faults.cases import Json, Run
 from tests.faults.judgement import judge_all
 from tests.faults.starting import INSPECTOR, forget_peak, memory
 from tests.faults.stdio_peer import StdioPeer
@@ -22,7 +23,7 @@ _OWN_STEPS = {*_STARTING, "stop", "restart", "arm_fault"}
 _OWN_MEMBERS = {"config", "sql_other_process", "sql_state", "fault"}
 _CONFIG = {"allow_stdio_attach": {False: ("PLURNK_STDIO_POLICY", "defaults")}}
 LONG = ("H10", "X3", "P2", "P3", "F3", "X1", "S1", "D1", "P1")
-"""Kinds that take seconds: they begin first, so that the short ones run beside them."""
+"""Kinds that take seconds: they begin first, like what has its own daemon, and the short ones run beside them."""
 
 
 @dataclass
@@ -52,10 +53,17 @@ class House:
 def is_alone(run: Run) -> bool:
     """Whether the run needs a daemon that nobody else uses."""
     case = run.case
-    steps = {name for step in case["steps"] for name in step}
+    steps = {name for step in case["steps"] for name in named(step)}
     own_names = any(name.startswith(("PLURNK_", "PATH", "HTTP_")) for name in case.get("env", {}))
     measures = any("growth" in name for expectation in case["expect"] for name in expectation)
     return bool(steps & _OWN_STEPS or case.keys() & _OWN_MEMBERS or own_names or measures)
+
+
+def named(step: Json) -> Iterator[str]:
+    """Give the names of a step and of those that run beside each other in it."""
+    yield from step
+    for each in step.get("parallel", ()):
+        yield from named(each.get("do", each))
 
 
 def environments(runs: Iterable[Run]) -> dict[str, dict[str, str]]:
@@ -93,7 +101,7 @@ async def run_all(house: House, runs: list[Run]) -> dict[str, list[str]]:
             outcomes[run.identity] = await outcome(house, run, daemon)
 
     async with anyio.create_task_group() as group:
-        for run in sorted(runs, key=lambda each: not each.id.startswith(LONG)):
+        for run in sorted(runs, key=lambda each: not (each.id.startswith(LONG) or is_alone(each))):
             group.start_soon(one, run)
     return outcomes
 
@@ -127,13 +135,19 @@ async def _done(world: World) -> list[str]:
             release = stack.enter_context(held(world.daemon.home / "plurnk.db"))
 
             async def later() -> None:
-                await anyio.sleep(2)
+                await anyio.sleep(held_seconds(world.case["sql_other_process"]))
                 release()
 
             world.group.start_soon(later)
         with anyio.fail_after(120):
             await act_all(world)
         return await judge_all(world)
+
+
+def held_seconds(script: list[str]) -> float:
+    """Return how long the other process holds the lock: what its comment says."""
+    [milliseconds] = re.findall(r"hold (\d+) ms", " ".join(script))
+    return int(milliseconds) / 1000
 
 
 async def _own_daemon(world: World) -> None:

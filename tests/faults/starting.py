@@ -73,9 +73,11 @@ async def stopped(world: World, step: Json) -> None:
     record.ok = record.is_settled = True
 
 
-async def restarted(world: World, _step: Json) -> None:
-    """End the daemon and start it again on what it kept."""
+async def restarted(world: World, step: Json) -> None:
+    """End the daemon and start it again on what it kept, with what ``env`` changes; null unsets."""
     await world.daemon.stop()
+    changed = {**world.daemon.environment, **step.get("env", {})}
+    world.daemon.environment = {name: value for name, value in changed.items() if value is not None}
     await world.daemon.start()
 
 

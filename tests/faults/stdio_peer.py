@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.faults.whole_peer import steps_of
 from tests.support.children import SCRIPTED_STDIO
 from tests.support.processes import is_alive
 from tests.support.scripted_http import ECHO, FRESH, REVISION
@@ -16,8 +17,8 @@ Json = dict[str, Any]
 NEVER_MS = 60_000
 """A longer sleep than any case waits: the request is never answered."""
 
-_ENDINGS = {"result", "error", "raw", "exit", "kill"}
-_PLAIN = ("err", "exit", "nth", "birth", "times", "ch", "errfill")
+_ENDINGS = {"result", "error", "raw", "exit", "kill", "pad", "close"}
+_PLAIN = ("err", "exit", "nth", "birth", "times", "ch", "errfill", "pad", "order", "close", "touch")
 
 
 class StdioPeer:
@@ -112,7 +113,7 @@ class StdioPeer:
         steps = [each for step in told for each in self._step(name, step)]
         silent = any(step.get("sleep", 0) >= NEVER_MS for step in told)
         if not silent and not any(step.keys() & _ENDINGS for step in steps):
-            steps += _defaults({})[name.partition(" ")[0]]
+            steps += _defaults({}).get(name.partition(" ")[0], [])
         return steps
 
     def _step(self, name: str, step: Json) -> list[Json]:
@@ -140,8 +141,9 @@ class StdioPeer:
                 return {"raw": text}
             case {"self_kill": number}:
                 return {"kill": number}
-            case {"spawn": _}:
-                return {"spawn": "sleeper", "pid_file": str(self._grandchild)}
+            case {"spawn": how}:
+                kind = how if isinstance(how, str) else "sleeper"
+                return {"spawn": kind, "pid_file": str(self._grandchild), "escapes": "escapes" in step}
             case {"sleep": milliseconds}:
                 return {"sleep": milliseconds / 1000}
             case _:
@@ -185,7 +187,7 @@ def _http_told(peer: Json) -> dict[str, list[Json]]:
 
 def told_of(peer: Json) -> dict[str, list[Json]]:
     """Return the steps by method of all the ways in which a case may give them."""
-    told: dict[str, list[Json]] = dict(peer.get("on", {}))
+    told = steps_of(peer)
     if "tools" in peer:
         told["tools/list"] = [{"result": {"tools": peer["tools"]}}]
     if "tools_seq" in peer:

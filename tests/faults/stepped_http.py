@@ -13,6 +13,7 @@ from tests.support.scripted_http import (
     Script,
     Seen,
     default_answers,
+    error,
     event,
     json_reply,
     stream,
@@ -61,14 +62,14 @@ def _reply(method: str, steps: list[Json]) -> Reply:
                 chunks += [event({"jsonrpc": "2.0", **notification})] * step.get("times", 1)
             case {"exit": _} | {"self_kill": _}:
                 return Reply(raw=(), then="reset")
-            case {"error": error}:
-                message = {"jsonrpc": "2.0", "id": "$id", "error": error}
-                return stream(*chunks, event(message)) if chunks else json_reply(message)
             case {"result": result}:
                 message = {"jsonrpc": "2.0", "id": "$id", "result": {**envelope(method), **result}}
                 return stream(*chunks, event(message)) if chunks else json_reply(message)
+            case {"error": told}:
+                message = {"jsonrpc": "2.0", "id": "$id", "error": told}
+                return stream(*chunks, event(message)) if chunks else json_reply(message)
             case _:
                 pass
-    good = default_answers()[method]
+    good = default_answers().get(method, error(-32601))
     assert isinstance(good, Reply)
     return stream(*chunks, f"data: {good.body}\n\n")

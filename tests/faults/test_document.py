@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.cases import REPORTED, all_cases, runs
+from tests.faults.cases import FILES, REPORTED, Json, all_cases, runs
 from tests.faults.scope import AMENDED, NOT_YET
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
@@ -27,6 +27,16 @@ def test_every_kind_has_its_row_with_its_cases_and_runs() -> None:
     ]
     [totals] = re.findall(r"^(\d+) cases in (\d+) kinds, run (\d+) times", DOCUMENT, re.MULTILINE)
     assert [int(each) for each in totals] == [cases.total(), len(cases), executed.total()]
+
+
+@pytest.mark.spec("status")
+def test_the_other_instances_are_counted_and_each_of_transports_says_what_it_is() -> None:
+    own = [name for name in FILES if name not in REPORTED]
+    [told] = re.findall(r": (\d+) of them, run (\d+) times", DOCUMENT)
+    assert [int(each) for each in told] == [len(all_cases(own)), len(list(runs(own)))]
+    transport: list[Json] = all_cases(["variants_transport.jsonl"])
+    assert len({case["says"] for case in transport}) == len(transport)
+    assert len({case["id"] for case in all_cases()}) == len(all_cases())
 
 
 @pytest.mark.spec("status")
