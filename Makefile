@@ -57,7 +57,7 @@ compatibility: env
 conformance: env
 	$(BIN)/python -m pytest -m conformance -rs tests/conformance
 
-# The daemon beside its peers, on a quiet machine: two minutes, and longer blocks with more calls in flight.
+# The daemon beside its peers, on a quiet machine: less than four minutes; every scenario, ten minutes of full load among them.
 bench: env
 	$(BIN)/python -m benchmarks
 

@@ -4,66 +4,60 @@ import argparse
 import os
 import signal
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
-from benchmarks.blocks import Effort
 from benchmarks.calls import http_calls, stdio_calls
-from benchmarks.gateways import QUICK
+from benchmarks.endurance import endurance
 from benchmarks.lifecycle import lifecycle
+from benchmarks.plan import FULL, QUICK, Plan
 from benchmarks.processes import ROOT, pin_here
 from benchmarks.report import Circumstances, write
 from benchmarks.targets import backend
 from benchmarks.verdicts import verdicts
 
 RESULTS = ROOT / "benchmarks" / "results"
-SIZES = (100, 10_000, 1_000_000)
-"""Bytes of the results that a full run calls for."""
 
 
-async def run(
-    results: Path,
-    *,
-    is_full: bool = False,
-    effort: Effort | None = None,
-    servers: int = 200,
-    peers: bool = True,
-    connect_timeout_ms: int = 30_000,
-) -> None:
+async def run(results: Path, plan: Plan) -> None:
     """Measure everything once and write it down."""
     pin_here()
-    effort = effort or (Effort(rounds=9, block_s=1.0) if is_full else Effort())
-    in_flight = (1, 8, 32, 256) if is_full else (1, 32)
-    gateways = QUICK if peers else ()
     before = os.getloadavg()[0]
     with backend() as server, tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
-        figures = await http_calls(
-            server, directory, gateways, in_flight=in_flight, effort=effort, sizes=SIZES if is_full else ()
-        )
-        figures += await stdio_calls(directory, in_flight=(1, 32), effort=effort)
-        life = await lifecycle(
-            server, directory, servers=servers, effort=effort, connect_timeout_ms=connect_timeout_ms
-        )
-    write(results, figures, list(verdicts(figures, life)), Circumstances(before, os.getloadavg()[0]))
+        figures = await http_calls(server, directory, plan)
+        figures += await stdio_calls(directory, plan)
+        rows = await lifecycle(server, directory, extent=plan.extent, effort=plan.effort)
+        if plan.minutes:
+            course, flat = await endurance(
+                server, directory / "endurance", minutes=plan.minutes, seconds=plan.minute_s
+            )
+            figures, rows = [*figures, *course], [*rows, *flat]
+    rows = [*verdicts(figures), *rows]
+    peers = (*plan.gateways, *plan.stdio_gateways)
+    write(results, figures, rows, Circumstances(before, os.getloadavg()[0], peers))
 
 
 def main() -> None:
     """Run from the command line."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, too
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument(
-        "--full", action="store_true", help="longer blocks, more rounds, more calls in flight"
-    )
+    parser.add_argument("--full", action="store_true", help="every scenario, longer blocks, more rounds")
     parser.add_argument("--no-peers", action="store_true", help="without the gateways of others")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--minutes", type=int, help="at full load; without it 10 in a full run, 0 in a quick one"
+    )
+    parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-
-    async def measure() -> None:
-        await run(given.results, is_full=given.full, peers=not given.no_peers)
-
-    anyio.run(measure, backend_options={"use_uvloop": True})
+    plan = FULL if given.full else QUICK
+    if given.no_peers:
+        plan = replace(plan, gateways=(), stdio_gateways=())
+    if given.minutes is not None:
+        plan = replace(plan, minutes=given.minutes)
+    results = given.results or (RESULTS / "full" if given.full else RESULTS)
+    anyio.run(run, results, plan, backend_options={"use_uvloop": True})
 
 
 if __name__ == "__main__":

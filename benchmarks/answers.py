@@ -16,6 +16,7 @@ WIDE = 20
 SMALL = 100
 """Bytes of the text that a call answers where its arguments name no size."""
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+_KEPT = {"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public"}
 _CAPABILITIES = {"tools": {}}
 _INFO = {"name": "canned", "version": "1"}
 _SCHEMA = {
@@ -33,8 +34,11 @@ _TOOLS = [
 ]
 
 
-def answer(message: dict[str, Any], *, tools: int = TOOLS) -> bytes | None:
-    """Return the bytes that answer the message for a server of so many tools, None where it is a notification."""
+def answer(message: dict[str, Any], *, tools: int = TOOLS, is_public: bool = False) -> bytes | None:
+    """Return the bytes that answer the message for a server of so many tools, None where it is a notification.
+
+    What is public may be kept for an hour, by everybody.
+    """
     if "id" not in message:
         return None
     params = message.get("params") or {}
@@ -42,7 +46,7 @@ def answer(message: dict[str, Any], *, tools: int = TOOLS) -> bytes | None:
     if result is None:
         body: dict[str, Any] = {"error": {"code": -32601, "message": "unknown"}}
     elif "io.modelcontextprotocol/protocolVersion" in params.get("_meta", {}):
-        body = {"result": {**_FRESH, **result}}
+        body = {"result": {**(_KEPT if is_public else _FRESH), **result}}
     else:
         body = {"result": result}
     return orjson.dumps({"jsonrpc": "2.0", "id": message["id"], **body})

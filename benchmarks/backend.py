@@ -1,13 +1,15 @@
 """The cheap backend: one process, a server of ten tools on every path, over HTTP or stdio. Counts its requests.
 
-``python -m benchmarks.backend http`` prints its port and serves until it is killed; ``… stdio`` is one server.
-``/s/N`` answers with JSON, ``/wide/N`` as a server of twenty tools, ``/sse/N`` with an event stream, ``/hung/N``
-never. ``GET /counts`` tells how many requests of each JSON-RPC method came, ``GET /forget`` starts the count anew.
+``python -m benchmarks.backend http DIRECTORY`` leaves a certificate in the directory, prints its port and that with
+TLS, and serves until it is killed; ``… stdio`` is one server. ``/s/N`` answers with JSON, ``/wide/N`` as a server of
+twenty tools, ``/public/N`` with lists that everybody may keep, ``/sse/N`` with an event stream, ``/hung/N`` never.
+``GET /counts`` tells how many requests of each JSON-RPC method came, ``GET /forget`` starts the count anew.
 """
 
 import asyncio
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import ClassVar, cast
 
 import orjson
@@ -15,6 +17,7 @@ import uvloop
 from typing_extensions import override
 
 from benchmarks.answers import TOOLS, WIDE, answer
+from tests.support.certificates import server_tls
 
 _HEAD_END = b"\r\n\r\n"
 
@@ -53,7 +56,11 @@ class Backend(asyncio.Protocol):
         self.counts[message["method"]] += 1
         if path.startswith(b"/hung/"):
             return
-        answered = answer(message, tools=WIDE if path.startswith(b"/wide/") else TOOLS)
+        answered = answer(
+            message,
+            tools=WIDE if path.startswith(b"/wide/") else TOOLS,
+            is_public=path.startswith(b"/public/"),
+        )
         if answered is None:
             self._transport.write(_response(b"202 Accepted", b"text/plain", b""))
         elif path.startswith(b"/sse/"):
@@ -85,11 +92,15 @@ def _response(status: bytes, media_type: bytes, body: bytes) -> bytes:
     )
 
 
-async def _serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Backend, "127.0.0.1", 0, backlog=1024)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+async def _serve(directory: Path) -> None:
+    loop, (tls, _) = asyncio.get_running_loop(), server_tls(directory)
+    servers = [
+        await loop.create_server(Backend, "127.0.0.1", 0, backlog=1024, ssl=context)
+        for context in (None, tls)
+    ]
+    sys.stdout.write(" ".join(str(server.sockets[0].getsockname()[1]) for server in servers) + "\n")
     sys.stdout.flush()
-    await server.serve_forever()
+    await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
 def _stdio() -> None:
@@ -104,4 +115,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         _stdio()
     else:
-        uvloop.run(_serve())
+        uvloop.run(_serve(Path(sys.argv[2])))

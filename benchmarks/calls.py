@@ -1,5 +1,6 @@
 """What calls and lists cost, through the daemon, through its peers and without anything between."""
 
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -7,7 +8,9 @@ from pathlib import Path
 
 from benchmarks.blocks import Effort, Figure, measured
 from benchmarks.environments import NotInstalled
-from benchmarks.gateways import Gateway, skeleton
+from benchmarks.gateways import Gateway, relay, skeleton
+from benchmarks.load import AnsweredWrong
+from benchmarks.plan import Plan
 from benchmarks.targets import (
     ARGUMENTS,
     CALL,
@@ -16,10 +19,12 @@ from benchmarks.targets import (
     STDIO_SERVER,
     Backend,
     Daemon,
+    Json,
     Target,
     client,
     floor,
     http_definition,
+    http_definitions,
     mcp_call,
     posting,
     stdio_definition,
@@ -28,46 +33,67 @@ from benchmarks.targets import (
 OURS = "plurnk-mcpd"
 SDK = "mcp SDK client"
 WIRE = "plurnk-mcpd's own wire"
-FLOOR = "floor"
+INSIDE = f"{OURS}, inside the process"
+FLOOR, ACROSS = "floor", "floor across the cores"
 SERVERS = 20
 
 
-async def http_calls(
-    backend: Backend,
-    directory: Path,
-    gateways: Sequence[Gateway],
-    *,
-    in_flight: Sequence[int],
-    effort: Effort,
-    sizes: Sequence[int] = (),
-) -> list[Figure]:
+async def http_calls(backend: Backend, directory: Path, plan: Plan) -> list[Figure]:
     """Return the figures of one small call over HTTP, of AG-UI, of the list and of reconnecting.
 
-    With sizes, those of results of so many bytes, as JSON and as an event stream, too.
+    Where the plan says so those over TLS, and those of results of so many bytes, as JSON and as an event stream, too.
     """
-    urls, figures = backend.servers(SERVERS), list[Figure]()
-    definitions = [http_definition(f"s{number}", url) for number, url in enumerate(urls)]
-    async with _daemon(directory / "http", definitions) as daemon:
-        ours, agui, listing = _ways(daemon)
-        direct = [floor(urls[0]), client(SDK, "sdk_client", urls[0]), client(WIRE, "own_client", urls[0])]
+    urls, figures, effort = backend.servers(SERVERS), list[Figure](), plan.effort
+    async with _daemon(directory / "http", http_definitions(urls), backend) as daemon:
         with ExitStack() as stack:
-            peers = [ours, *direct, await skeleton(urls), *await _started(gateways, urls, directory)]
-            for peer in peers:
-                if peer.process is not None:
-                    stack.enter_context(peer.process)
-            for number in in_flight:
-                figures += await measured("call", peers, in_flight=number, effort=effort, backend=backend)
+            others = await _direct(urls, stack)
+            others += await _started(plan.gateways, urls, directory, stack)
+            agui = [_agui(daemon), _rest(daemon)]
+            for number in plan.in_flight:
+                some = [other for other in others if number <= other.most_in_flight]
                 figures += await measured(
-                    "AG-UI call", [agui, ours], in_flight=number, effort=effort, backend=backend
+                    "call", [_rest(daemon), *some], in_flight=number, effort=effort, backend=backend
                 )
-            lists = [listing, *(peer.listing for peer in peers if peer.listing is not None)]
+                figures += await measured(
+                    "AG-UI call", agui, in_flight=number, effort=effort, backend=backend
+                )
+            lists = [_listing(daemon), *(other.listing for other in others if other.listing is not None)]
             figures += await measured("list", lists, in_flight=1, effort=effort, backend=backend)
-            again = Target(
-                OURS, daemon.process, posting(daemon.url, daemon.action(RECONNECT), expected=b"s1")
+        run = posting(daemon.url, daemon.action(RECONNECT), expected=b"s1")
+        again = Target(OURS, daemon.process, run)
+        figures += await measured("reconnect", [again], in_flight=1, effort=effort, backend=backend)
+        figures += await _over_tls(backend, daemon, plan)
+        for size in plan.sizes:
+            figures += await _sized(backend, daemon, size, effort)
+    return figures
+
+
+async def _direct(urls: Sequence[str], stack: ExitStack) -> list[Target]:
+    """Return what reaches the backend without a gateway, and the least gateways there can be."""
+    started = [floor(urls[0])]
+    for name, program in ((ACROSS, "floor_client"), (SDK, "sdk_client"), (WIRE, "own_client")):
+        started.append(_kept(client(name, program, urls[0]), stack))
+    started.append(_kept(client(INSIDE, "inside_daemon", urls[0]), stack))
+    started.append(_kept(await relay(urls), stack))
+    started.append(_kept(await skeleton(urls), stack))
+    return started
+
+
+async def _over_tls(backend: Backend, daemon: Daemon, plan: Plan) -> list[Figure]:
+    """Return the figures of a small call to a server that is reached over TLS."""
+    if not plan.in_flight_over_tls:
+        return []
+    url, trusted = f"{backend.tls_url}/s/0", str(backend.certificate)
+    await daemon.attach([http_definition("s0", url)], "tls")
+    figures, trust = list[Figure](), ssl.create_default_context(cafile=trusted)
+    with ExitStack() as stack:
+        sdk = _kept(client(SDK, "sdk_client", url, environment={"SSL_CERT_FILE": trusted}), stack)
+        ours = posting(daemon.url, daemon.action(CALL, "tls"), expected=b"xxx")
+        targets = [Target(OURS, daemon.process, ours), floor(url, trust), sdk]
+        for number in plan.in_flight_over_tls:
+            figures += await measured(
+                "call, TLS", targets, in_flight=number, effort=plan.effort, backend=backend
             )
-            figures += await measured("reconnect", [again], in_flight=1, effort=effort, backend=backend)
-            for size in sizes:
-                figures += await _sized(backend, daemon, size, effort)
     return figures
 
 
@@ -88,52 +114,65 @@ async def _sized(backend: Backend, daemon: Daemon, size: int, effort: Effort) ->
     return figures
 
 
-async def stdio_calls(directory: Path, *, in_flight: Sequence[int], effort: Effort) -> list[Figure]:
+async def stdio_calls(directory: Path, plan: Plan) -> list[Figure]:
     """Return the figures of one small call to a child process."""
     figures = list[Figure]()
     async with _daemon(directory / "stdio", [stdio_definition("s0")]) as daemon:
-        ours, *_ = _ways(daemon)
-        others = [
-            client(name, program, "stdio", *STDIO_SERVER)
-            for name, program in ((SDK, "sdk_client"), (WIRE, "own_client"))
-        ]
         with ExitStack() as stack:
-            for other in others:
-                assert other.process is not None
-                stack.enter_context(other.process)
-            for number in in_flight:
-                figures += await measured("stdio call", [ours, *others], in_flight=number, effort=effort)
+            others = [
+                _kept(client(name, program, "stdio", *STDIO_SERVER), stack)
+                for name, program in ((SDK, "sdk_client"), (WIRE, "own_client"))
+            ]
+            others += await _started(plan.stdio_gateways, [], directory, stack)
+            for number in (1, 32):
+                targets = [_rest(daemon), *others]
+                figures += await measured("stdio call", targets, in_flight=number, effort=plan.effort)
     return figures
 
 
 @asynccontextmanager
-async def _daemon(directory: Path, definitions: Sequence[dict[str, object]]) -> AsyncGenerator[Daemon]:
-    daemon = Daemon(directory)
+async def _daemon(
+    directory: Path, definitions: Sequence[Json], backend: Backend | None = None
+) -> AsyncGenerator[Daemon]:
+    """Run a daemon with these servers, which trusts the backend and lets one workspace have every call at once."""
+    environment = {"PLURNK_MAX_WORKSPACE_OPERATIONS": "256"}
+    if backend is not None:
+        environment["PLURNK_CA_FILE"] = str(backend.certificate)
+    daemon = Daemon(directory, environment)
     with daemon.process:
         await daemon.ready()
         await daemon.attach(definitions)
         yield daemon
 
 
-def _ways(daemon: Daemon) -> tuple[Target, Target, Target]:
-    """Return a call over REST, a call over AG-UI and the list over REST."""
-    return (
-        Target(OURS, daemon.process, posting(daemon.url, daemon.action(CALL), expected=b"xxx")),
-        Target(
-            f"{OURS}, AG-UI",
-            daemon.process,
-            posting(daemon.url, daemon.agui_run(CALL), expected=b"RUN_FINISHED"),
-        ),
-        Target(OURS, daemon.process, posting(daemon.url, daemon.action(LIST), expected=b'"s19"')),
-    )
+def _rest(daemon: Daemon) -> Target:
+    return Target(OURS, daemon.process, posting(daemon.url, daemon.action(CALL), expected=b"xxx"))
 
 
-async def _started(gateways: Sequence[Gateway], urls: Sequence[str], directory: Path) -> list[Target]:
+def _agui(daemon: Daemon) -> Target:
+    run = posting(daemon.url, daemon.agui_run(CALL), expected=b"RUN_FINISHED")
+    return Target(f"{OURS}, AG-UI", daemon.process, run)
+
+
+def _listing(daemon: Daemon) -> Target:
+    return Target(OURS, daemon.process, posting(daemon.url, daemon.action(LIST), expected=b'"s19"'))
+
+
+def _kept(target: Target, stack: ExitStack) -> Target:
+    """Return the target, whose process ends with the stack."""
+    if target.process is not None:
+        stack.enter_context(target.process)
+    return target
+
+
+async def _started(
+    gateways: Sequence[Gateway], urls: Sequence[str], directory: Path, stack: ExitStack
+) -> list[Target]:
     """Return the peers that could be installed and started; what is left out is said."""
-    started: list[Target] = []
+    started = list[Target]()
     for gateway in gateways:
         try:
-            started.append(await gateway.start(urls, directory))
-        except (NotInstalled, OSError, TimeoutError) as failure:
+            started.append(_kept(await gateway.start(urls, directory), stack))
+        except (AnsweredWrong, NotInstalled, OSError, TimeoutError) as failure:
             sys.stderr.write(f"left out: {gateway.name}: {failure or type(failure).__name__}\n")
     return started

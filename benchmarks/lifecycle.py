@@ -1,4 +1,4 @@
-"""What is no call: attaching, memory, a restart, a hung server, the event loop's stalls. Of the daemon alone."""
+"""What is no call: attaching, memory, an idle hour, a hung server, the event loop's stalls. Of the daemon alone."""
 
 import re
 import sys
@@ -10,96 +10,77 @@ from statistics import median
 import anyio
 
 from benchmarks.blocks import Effort
+from benchmarks.changes import changes
 from benchmarks.load import Client
 from benchmarks.peers.watched_daemon import WATCH
 from benchmarks.processes import GATEWAY_CORE, Process
-from benchmarks.targets import (
-    CALL,
-    LIST,
-    Backend,
-    Daemon,
-    http_definition,
-    posting,
-)
+from benchmarks.rows import Row
+from benchmarks.starts import PER_WORKSPACE, starts
+from benchmarks.targets import CALL, Backend, Daemon, http_definition, http_definitions, posting
+from benchmarks.workspaces import KIB, SETTLE_S, workspaces
 
-PER_WORKSPACE = 20
-SETTLE_S = 1.0
-"""How long a process is left alone before its memory is read."""
+MIB = 1024 * KIB
 
 
 @dataclass(frozen=True)
-class Lifecycle:
-    """The figures; times in milliseconds but for those that say seconds, memory in bytes."""
+class Extent:
+    """How much is attached and started, and how long is waited."""
 
-    attach_cpu_ms: float
-    attach_p50_ms: float
-    attach_requests: float
-    """Backend requests of one attachment."""
-    memory_per_attachment: float
-    """Of ten tools."""
-    memory_per_wide: float
-    """Of twenty."""
-    base_memory: float
-    imports_memory: float
-    """Of a process that only imports the libraries."""
-    restart_s: float
-    """From ready to all servers of all workspaces connected."""
-    restart_servers: int
-    ready_empty_s: float
-    hung_s: float
-    """From ready to a call of a healthy server beside a hung one, ``PLURNK_HYDRATION=isolate``."""
-    stall_ms: float
+    servers: int = 200
+    """Whose attachments are measured."""
+    starts: tuple[int, ...] = (1, 20, 200)
+    """With how many servers the daemon is started."""
+    workspaces: int = 1000
+    idle_s: float = 10
+    connect_timeout_ms: int = 30_000
 
 
-async def lifecycle(
-    backend: Backend, directory: Path, *, servers: int, effort: Effort, connect_timeout_ms: int = 30_000
-) -> Lifecycle:
-    """Return the figures, with so many servers attached, in workspaces of twenty."""
-    base, imports, ready_empty = await _base_memory(directory / "base")
-    attached = directory / "attached"
-    cpu, p50, requests, grown, wide = await _attachments(backend, attached, servers, base=base)
-    return Lifecycle(
-        attach_cpu_ms=cpu,
-        attach_p50_ms=p50,
-        attach_requests=requests,
-        memory_per_attachment=grown,
-        memory_per_wide=wide,
-        base_memory=base,
-        imports_memory=imports,
-        restart_s=await _restart(attached, servers),
-        restart_servers=servers,
-        ready_empty_s=ready_empty,
-        hung_s=await _beside_a_hung_one(backend, directory / "hung", connect_timeout_ms),
-        stall_ms=await _stall(backend, directory / "stall", effort),
-    )
+async def lifecycle(backend: Backend, directory: Path, *, extent: Extent, effort: Effort) -> list[Row]:
+    """Return the figures, with the servers in workspaces of twenty."""
+    return [
+        *await _attachments(backend, directory / "attached", extent),
+        *await _base(directory / "base"),
+        *await starts(backend, directory / "starts", extent.starts),
+        Row(
+            "healthy server usable beside a hung one",
+            await _beside_a_hung_one(backend, directory / "hung", extent.connect_timeout_ms),
+            "s",
+            0.3,
+        ),
+        Row(
+            "longest stall of the event loop at 32 in flight",
+            await _stall(backend, directory / "stall", effort),
+            "ms",
+            5,
+        ),
+        *await workspaces(backend, directory / "workspaces", extent.workspaces),
+        *await changes(backend, directory / "changes"),
+    ]
 
 
-async def _base_memory(directory: Path) -> tuple[int, int, float]:
-    """Return the memory of an empty daemon, that of the imports alone, and how long the daemon took to be ready."""
+async def _base(directory: Path) -> list[Row]:
+    """Return how long an empty daemon takes to be ready, its memory, and that above the imports alone."""
     daemon = Daemon(directory)
     command = [sys.executable, "-m", "benchmarks.peers.imports"]
     with daemon.process, Process(command, core=GATEWAY_CORE, talks=True) as imports:
         await daemon.ready()
         imports.line()
         await anyio.sleep(SETTLE_S)
-        return daemon.process.memory(), imports.memory(), daemon.ready_after
+        memory = daemon.process.memory() / MIB
+        return [
+            Row("no server: from start to ready", daemon.ready_after, "s"),
+            Row("memory, empty", memory, "MiB"),
+            Row("memory, empty, above the imports alone", memory - imports.memory() / MIB, "MiB", 15),
+        ]
 
 
-async def _attachments(
-    backend: Backend, directory: Path, servers: int, *, base: int
-) -> tuple[float, float, float, float, float]:
-    """Return processor time and latency of an attachment in ms, its requests, and the bytes it takes when idle.
-
-    The last are those of one of twice as many tools.
-    """
-    daemon = Daemon(directory)
+async def _attachments(backend: Backend, directory: Path, extent: Extent) -> list[Row]:
+    """Return what an attachment costs, what it weighs when idle, also one of twenty tools, and an idle hour of all."""
+    daemon, servers = Daemon(directory), extent.servers
     with daemon.process:
         await daemon.ready()
         # What the first attachments load and open is not what one more of them costs.
-        first = [
-            http_definition(f"s{number}", url) for number, url in enumerate(backend.servers(PER_WORKSPACE))
-        ]
-        await daemon.attach(first, "first")
+        await daemon.attach(http_definitions(backend.servers(PER_WORKSPACE)), "first")
         await anyio.sleep(SETTLE_S)
         backend.counts()
         memory, cpu, latencies = daemon.process.memory(), daemon.process.cpu(), list[float]()
@@ -115,9 +96,21 @@ async def _attachments(
         client.close()
         await anyio.sleep(SETTLE_S)
         grown = daemon.process.memory() - memory
-        assert memory > base
         wide = await _wide(backend, daemon, servers)
-    return 1000 * cpu / servers, 1000 * median(latencies), requests / servers, grown / servers, wide
+        hour = await _idle_hour(daemon, extent.idle_s)
+    of_an = "attach over HTTP"
+    return [
+        Row(f"{of_an}, CPU", 1000 * cpu / servers, "ms", 3),
+        Row(f"{of_an}, p50", 1000 * median(latencies), "ms"),
+        Row(f"{of_an}, backend requests, each after the other", requests / servers, "", 2),
+        Row("memory of an idle attachment of ten tools", grown / servers / KIB, "KiB", 32),
+        Row("memory of an idle attachment of twenty tools", wide / KIB, "KiB", 32),
+        Row(
+            f"CPU of an idle hour with {PER_WORKSPACE + 2 * servers} attachments, from {extent.idle_s:g} s",
+            hour,
+            "s",
+        ),
+    ]
 
 
 async def _wide(backend: Backend, daemon: Daemon, servers: int) -> float:
@@ -125,27 +118,16 @@ async def _wide(backend: Backend, daemon: Daemon, servers: int) -> float:
     memory = daemon.process.memory()
     urls = backend.servers(servers, way="wide")
     for first in range(0, servers, PER_WORKSPACE):
-        some = [http_definition(f"s{number}", url) for number, url in enumerate(urls[first:][:PER_WORKSPACE])]
-        await daemon.attach(some, f"wide-{first}")
+        await daemon.attach(http_definitions(urls[first:][:PER_WORKSPACE]), f"wide-{first}")
     await anyio.sleep(SETTLE_S)
     return (daemon.process.memory() - memory) / servers
 
 
-async def _restart(directory: Path, servers: int) -> float:
-    """Return the seconds from ready until every workspace has all its servers connected."""
-    daemon = Daemon(directory, {"PLURNK_HYDRATE": "eager"})
-    with daemon.process:
-        await daemon.ready()
-        began = time.perf_counter()
-
-        async def hydrated(workspace: str) -> None:
-            listed = await daemon.act(Client(daemon.url), LIST, workspace)
-            assert all(server["state"] == "connected" for server in listed["servers"])
-
-        async with anyio.create_task_group() as group:
-            for number in range((servers + PER_WORKSPACE - 1) // PER_WORKSPACE):
-                group.start_soon(hydrated, f"bench-{number}")
-        return time.perf_counter() - began
+async def _idle_hour(daemon: Daemon, seconds: float) -> float:
+    """Return the processor seconds of an hour in which nobody asks for anything, from some seconds of it."""
+    before, began = daemon.process.cpu(), time.perf_counter()
+    await anyio.sleep(seconds)
+    return (daemon.process.cpu() - before) * 3600 / (time.perf_counter() - began)
 
 
 async def _beside_a_hung_one(backend: Backend, directory: Path, connect_timeout_ms: int) -> float:
@@ -154,7 +136,7 @@ async def _beside_a_hung_one(backend: Backend, directory: Path, connect_timeout_
     first = Daemon(directory)
     with first.process:
         await first.ready()
-        await first.attach([http_definition(f"s{number}", url) for number, url in enumerate(healthy)])
+        await first.attach(http_definitions(healthy))
     timeout = {"PLURNK_MCP_CONNECT_TIMEOUT": str(connect_timeout_ms)}
     daemon = Daemon(directory, {"PLURNK_MCP_HUNG": hung, "PLURNK_HYDRATION": "isolate", **timeout})
     with daemon.process:
@@ -169,8 +151,7 @@ async def _stall(backend: Backend, directory: Path, effort: Effort) -> float:
     daemon = Daemon(directory, program="benchmarks.peers.watched_daemon")
     with daemon.process:
         await daemon.ready()
-        urls = backend.servers(PER_WORKSPACE)
-        await daemon.attach([http_definition(f"s{number}", url) for number, url in enumerate(urls)])
+        await daemon.attach(http_definitions(backend.servers(PER_WORKSPACE)))
         run = posting(daemon.url, daemon.action(CALL), expected=b"xxx")
         await run(32, 256)
         (directory / WATCH).touch()

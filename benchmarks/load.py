@@ -1,10 +1,13 @@
 """The hand-written client: sends the same bytes over kept connections. It drives every gateway, and is the floor."""
 
 import asyncio
+import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import cast
+from urllib.parse import urlsplit
 
 from typing_extensions import override
 
@@ -32,14 +35,18 @@ class Sample:
         return self.latencies[min(len(self.latencies) - 1, int(quantile * len(self.latencies)))]
 
 
+Run = Callable[[int, int], Awaitable[Sample]]
+"""Runs a block: how many calls at once, how many in all."""
+
+
 class AnsweredWrong(Exception):
     """A peer answered with something else than success; its cost would say nothing."""
 
 
 def request(url: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> bytes:
     """Return the bytes of one POST."""
-    host, _, path = url.removeprefix("http://").partition("/")
-    lines = [f"POST /{path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+    where = urlsplit(url)
+    lines = [f"POST {where.path or '/'} HTTP/1.1", f"Host: {where.netloc}", "Content-Type: application/json"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join(lines).encode() + _HEAD_END + body
@@ -90,9 +97,10 @@ def _is_whole(head: bytes, received: bytearray, start: int) -> bool:
 class Client:
     """Kept connections to one address."""
 
-    def __init__(self, url: str) -> None:
-        host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
-        self._address = host, int(port)
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
+        where = urlsplit(url)
+        self._address = str(where.hostname), int(where.port or 0)
+        self._tls = tls
         self._connections: list[_Connection] = []
         self._used_at = time.perf_counter()
 
@@ -105,8 +113,12 @@ class Client:
         await self._open(1)
         return _checked(await self._connections[0].exchange(data), expected)
 
-    async def run(self, data: bytes, *, in_flight: int, count: int, expected: bytes = b"") -> Sample:
-        """Send the same bytes ``count`` times, so many at once, and return what that took.
+    async def run(
+        self, data: Sequence[bytes], *, in_flight: int, count: int, expected: bytes = b""
+    ) -> Sample:
+        """Send ``count`` requests, so many at once, and return what that took.
+
+        Each connection repeats one of those given; they take turns.
 
         Raises:
             AnsweredWrong: see ``send``.
@@ -114,16 +126,20 @@ class Client:
         await self._open(in_flight)
         latencies: list[float] = []
 
-        async def turns(connection: _Connection, turns_of_it: int) -> None:
-            for _ in range(turns_of_it):
+        async def turns(connection: _Connection, its_data: bytes) -> None:
+            for _ in range(each):
                 began = time.perf_counter()
-                whole = await connection.exchange(data)
+                whole = await connection.exchange(its_data)
                 latencies.append(time.perf_counter() - began)
                 _checked(whole, expected)
 
         began = time.perf_counter()
         each = max(1, count // in_flight)
-        await asyncio.gather(*(turns(connection, each) for connection in self._connections[:in_flight]))
+        try:
+            await asyncio.gather(*map(turns, self._connections[:in_flight], cycle(data)))
+        except BaseException:
+            self.close()  # what is on its way still answers nobody
+            raise
         self._used_at = time.perf_counter()
         return Sample(time.perf_counter() - began, tuple(sorted(latencies)))
 
@@ -139,7 +155,7 @@ class Client:
             self.close()
         self._connections = [each for each in self._connections if not each.transport.is_closing()]
         while len(self._connections) < number:
-            _, connection = await loop.create_connection(_Connection, *self._address)
+            _, connection = await loop.create_connection(_Connection, *self._address, ssl=self._tls)
             self._connections.append(connection)
         self._used_at = time.perf_counter()
 

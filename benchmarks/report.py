@@ -11,11 +11,13 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from benchmarks.blocks import Figure
-from benchmarks.calls import FLOOR
+from benchmarks.calls import ACROSS, FLOOR
+from benchmarks.gateways import Gateway
 from benchmarks.processes import IS_PINNED
-from benchmarks.verdicts import Verdict
+from benchmarks.rows import Row
+from benchmarks.verdicts import distances
 
-VERSIONS = ("aiohttp", "fastapi", "fastmcp", "mcp", "plurnk-mcpd", "uvicorn", "uvloop")
+VERSIONS = ("aiohttp", "fastapi", "mcp", "plurnk-mcpd", "uvicorn", "uvloop")
 BAR, ROW, LABEL = 460, 24, 190
 
 
@@ -25,6 +27,7 @@ class Circumstances:
 
     load_before: float
     load_after: float
+    peers: tuple[Gateway, ...] = ()
 
     @property
     def lines(self) -> Iterator[str]:
@@ -35,7 +38,7 @@ class Circumstances:
             f"{platform.system()}, {platform.machine()}, {cores} cores, Python {platform.python_version()}"
         )
         yield f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {system}"
-        yield f"- {used}, mcp-hub 4.2.1, mcpo 0.0.20"
+        yield "- " + ", ".join([used, *(f"{peer.name} {peer.version}" for peer in self.peers)])
         yield f"- gateway pinned to one core, backend and load to another: {'yes' if IS_PINNED else 'no'}"
         busy = f"- load average {self.load_before:.1f} before, {self.load_after:.1f} after"
         # The run itself keeps about one core busy, and its own beginning counts for nothing.
@@ -47,28 +50,42 @@ class Circumstances:
 
 
 def write(
-    directory: Path, figures: Sequence[Figure], found: Sequence[Verdict], circumstances: Circumstances
+    directory: Path, figures: Sequence[Figure], rows: Sequence[Row], circumstances: Circumstances
 ) -> None:
     """Leave ``summary.md``, ``figures.md`` and ``calls.svg`` in the directory."""
     directory.mkdir(parents=True, exist_ok=True)
     about = "\n".join(circumstances.lines)
-    summary = "\n".join(_verdict_table(found))
+    summary = "\n".join(_bound_table(rows))
     (directory / "summary.md").write_text(f"{summary}\n")
-    details = "\n".join(_figure_table(figures))
-    (directory / "figures.md").write_text(
-        f"# Figures of the last run\n\n{about}\n\n{summary}\n\nMedians over the rounds.\n\n{details}\n"
-    )
+    tables = (_figure_table(figures), _distance_table(figures), _other_table(rows))
+    details = "\n\n".join(["Medians over the rounds.", *("\n".join(table) for table in tables)])
+    (directory / "figures.md").write_text(f"# Figures of the last run\n\n{about}\n\n{summary}\n\n{details}\n")
     (directory / "calls.svg").write_text(chart(figures))
     sys.stdout.write(f"{about}\n\n{details}\n\n{summary}\n")
 
 
-def _verdict_table(found: Sequence[Verdict]) -> Iterator[str]:
+def _bound_table(rows: Sequence[Row]) -> Iterator[str]:
     yield "| figure | measured | bound | |"
     yield "|---|---|---|---|"
-    for each in found:
-        measured = "-" if each.measured is None else f"{each.measured:.2f} {each.unit}".strip()
-        bound = f"{'≥' if each.is_floor else '≤'} {each.bound:g} {each.unit}".strip()
-        yield f"| {each.row} | {measured} | {bound} | {each.word} |"
+    for each in rows:
+        if each.bound is not None:
+            bound = f"{'≥' if each.is_floor else '≤'} {each.bound:g} {each.unit}".strip()
+            yield f"| {each.name} | {each.value} | {bound} | {each.word} |"
+
+
+def _other_table(rows: Sequence[Row]) -> Iterator[str]:
+    yield "| what has no bound | measured |"
+    yield "|---|---|"
+    yield from (f"| {each.name} | {each.value} |" for each in rows if each.bound is None)
+
+
+def _distance_table(figures: Sequence[Figure]) -> Iterator[str]:
+    yield "| p50 of one call after the other | to the floor | to the floor across the cores |"
+    yield "|---|---|---|"
+    for target, *ratios in distances(figures):
+        yield (
+            f"| {target} | " + " | ".join("-" if each is None else f"{each:.1f} x" for each in ratios) + " |"
+        )
 
 
 def _figure_table(figures: Sequence[Figure]) -> Iterator[str]:
@@ -86,7 +103,8 @@ def chart(figures: Sequence[Figure]) -> str:
     rows = sorted(
         (each.cpu_ms, each.target)
         for each in figures
-        if (each.scenario, each.in_flight) in {("call", 32), ("AG-UI call", 32)} and each.target != FLOOR
+        if (each.scenario, each.in_flight) in {("call", 32), ("AG-UI call", 32)}
+        and each.target not in {FLOOR, ACROSS}
     )
     rows = list({target: (cpu, target) for cpu, target in rows}.values())
     longest = max((cpu for cpu, _ in rows), default=1.0)

@@ -2,9 +2,11 @@
 
 import json
 import socket
+import ssl
 import sys
+import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +17,20 @@ import httpx2
 import orjson
 
 from benchmarks.answers import MODERN, TOOLS
-from benchmarks.load import AnsweredWrong, Client, Sample, body_of, request
+from benchmarks.load import AnsweredWrong, Client, Run, Sample, body_of, request
 from benchmarks.processes import GATEWAY_CORE, LOAD_CORE, ROOT, Process, pinned
 
 TOKEN = "operator-token-of-the-bench"  # noqa: S105 of a daemon that lives for one run on loopback
 WORKSPACE = "bench"
 START_SECONDS = 90.0
 ARGUMENTS = {"text": "hello"}
+CLIENT = {"name": "bench", "version": "1"}
 _META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
-    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientInfo": CLIENT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 Json = dict[str, Any]
-Run = Callable[[int, int], Awaitable[Sample]]
-"""Runs a block: how many calls at once, how many in all."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Target:
     run: Run
     listing: "Target | None" = None
     """How it lists its servers, where that is to be compared."""
+    most_in_flight: int = 1000
+    """Beyond which it would only take longer."""
+    is_published: bool = False
+    """Whether it is somebody else's: a scenario that it cannot do goes on without it."""
 
     def cpu(self) -> float:
         """Return the CPU seconds so far."""
@@ -51,9 +56,12 @@ class Target:
 class Backend:
     """The running backend and its counts."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, directory: Path) -> None:
         self.process = process
-        self.url = f"http://127.0.0.1:{int(process.line())}"
+        port, tls_port = map(int, process.line().split())
+        self.url, self.tls_url = f"http://127.0.0.1:{port}", f"https://127.0.0.1:{tls_port}"
+        self.certificate = directory / "peer.pem"
+        """Whom to trust at the second one."""
 
     def counts(self) -> dict[str, int]:
         """Return how many requests of each method came since the last look."""
@@ -68,9 +76,10 @@ class Backend:
 @contextmanager
 def backend() -> Generator[Backend]:
     """Run the backend on the load's core."""
-    command = [sys.executable, "-m", "benchmarks.backend", "http"]
-    with Process(command, core=LOAD_CORE, talks=True) as process:
-        yield Backend(process)
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-m", "benchmarks.backend", "http", directory]
+        with Process(command, core=LOAD_CORE, talks=True) as process:
+            yield Backend(process, Path(directory))
 
 
 def mcp_call(url: str, tool: str = "tool-0", arguments: Json | None = None) -> bytes:
@@ -86,26 +95,28 @@ def mcp_call(url: str, tool: str = "tool-0", arguments: Json | None = None) -> b
     return request(url, body, headers)
 
 
-def posting(url: str, data: bytes, *, expected: bytes) -> Run:
-    """Return a block of these bytes over kept connections."""
-    client = Client(url)
+def posting(
+    url: str, data: bytes | Sequence[bytes], *, expected: bytes, tls: ssl.SSLContext | None = None
+) -> Run:
+    """Return a block of these bytes over kept connections, which take turns where there are several."""
+    requests = [data] if isinstance(data, bytes) else data
+    client = Client(url, tls)
 
     async def run(in_flight: int, count: int) -> Sample:
-        return await client.run(data, in_flight=in_flight, count=count, expected=expected)
+        return await client.run(requests, in_flight=in_flight, count=count, expected=expected)
 
     return run
 
 
-def floor(url: str) -> Target:
+def floor(url: str, tls: ssl.SSLContext | None = None) -> Target:
     """Return the hand-written client, sending to the backend itself."""
-    return Target("floor", None, posting(url, mcp_call(url), expected=b"xxx"))
+    return Target("floor", None, posting(url, mcp_call(url), expected=b"xxx", tls=tls))
 
 
-def client(name: str, program: str, *where: str) -> Target:
+def client(name: str, program: str, *where: str, environment: dict[str, str] | None = None) -> Target:
     """Return a client of ``benchmarks.peers`` on the gateway's core, connected to a URL or a child."""
-    process = Process(
-        [sys.executable, "-m", f"benchmarks.peers.{program}", *where], core=GATEWAY_CORE, talks=True
-    )
+    command = [sys.executable, "-m", f"benchmarks.peers.{program}", *where]
+    process = Process(command, core=GATEWAY_CORE, talks=True, environment=environment)
     if process.line() != "ready\n":
         process.stop()
         raise AnsweredWrong(f"{name} did not connect")
@@ -225,6 +236,11 @@ _READ = [f"tool-{number}" for number in range(TOOLS)]
 def http_definition(name: str, url: str) -> Json:
     """Return a server over HTTP whose tools run without consent."""
     return {"transport": "http", "name": name, "url": url, "read": _READ}
+
+
+def http_definitions(urls: Sequence[str]) -> list[Json]:
+    """Return the servers, named s0, s1, …."""
+    return [http_definition(f"s{number}", url) for number, url in enumerate(urls)]
 
 
 def stdio_definition(name: str) -> Json:

@@ -1,35 +1,13 @@
 """The ratios that matter, each with its bound: figures of one run, held against each other."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from benchmarks.blocks import Figure
-from benchmarks.calls import FLOOR, OURS, SDK, WIRE
-from benchmarks.lifecycle import Lifecycle
+from benchmarks.calls import ACROSS, FLOOR, OURS, SDK, WIRE
+from benchmarks.rows import Row
 
 HUB = "mcp-hub"
-MIB = 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One row of the table of bounds."""
-
-    row: str
-    measured: float | None
-    """None where what it is compared with was not measured."""
-    bound: float
-    unit: str
-    is_floor: bool = False
-    """Whether the bound is the least, not the most."""
-
-    @property
-    def word(self) -> str:
-        """What came of it."""
-        if self.measured is None:
-            return "not measured"
-        is_met = self.measured >= self.bound if self.is_floor else self.measured <= self.bound
-        return "met" if is_met else "NOT met"
+FLOORS = {FLOOR: "", ACROSS: " across the cores"}
 
 
 class Figures:
@@ -62,58 +40,49 @@ def _rate(figure: Figure) -> float:
     return figure.rate
 
 
-def verdicts(measured: Sequence[Figure], life: Lifecycle | None) -> Iterator[Verdict]:
+def verdicts(measured: Sequence[Figure]) -> Iterator[Row]:
     """Yield the rows in order of weight."""
     figures, agui = Figures(measured), f"{OURS}, AG-UI"
     for number in (1, 32):
         ours, at = ("call", OURS, number), f"{number} in flight"
-        yield Verdict(
+        yield Row(
             f"CPU a call, REST, to the SDK's client, {at}",
             figures.ratio(ours, ("call", SDK, number), _cpu),
-            0.5,
             "x",
+            0.5,
         )
-        yield Verdict(
-            f"CPU a call, REST, to {HUB}, {at}", figures.ratio(ours, ("call", HUB, number), _cpu), 0.35, "x"
+        yield Row(
+            f"CPU a call, REST, to {HUB}, {at}", figures.ratio(ours, ("call", HUB, number), _cpu), "x", 0.35
         )
         both = ("AG-UI call", agui, number), ("AG-UI call", OURS, number)
-        yield Verdict(f"CPU a call, AG-UI, to REST, {at}", figures.ratio(*both, _cpu), 2, "x")
-    yield Verdict(
-        "p50 of one call after the other, REST, to the floor",
-        figures.ratio(("call", OURS, 1), ("call", FLOOR, 1), _p50),
-        3,
-        "x",
-    )
-    yield Verdict(
+        yield Row(f"CPU a call, AG-UI, to REST, {at}", figures.ratio(*both, _cpu), "x", 2)
+    for floor, where in FLOORS.items():
+        ratio = figures.ratio(("call", OURS, 1), ("call", floor, 1), _p50)
+        yield Row(f"p50 of one call after the other, REST, to the floor{where}", ratio, "x", 3)
+    yield Row(
         f"calls/s at 32 in flight, to {HUB}",
         figures.ratio(("call", OURS, 32), ("call", HUB, 32), _rate),
-        3,
         "x",
+        3,
         is_floor=True,
     )
     busy = figures.of("call", OURS, 32)
-    yield Verdict("p99 at 32 in flight, to its own p50", busy.p99_ms / busy.p50_ms if busy else None, 5, "x")
-    yield Verdict(
+    yield Row("p99 at 32 in flight, to its own p50", busy.p99_ms / busy.p50_ms if busy else None, "x", 5)
+    yield Row(
         "stdio calls/s at 32 in flight, our wire to the SDK's client",
-        figures.ratio(("stdio call", WIRE, 32), ("stdio call", SDK, 32), _rate), 5, "x", is_floor=True,
+        figures.ratio(("stdio call", WIRE, 32), ("stdio call", SDK, 32), _rate), "x", 5, is_floor=True,
     )  # fmt: skip
     listing = figures.of("list", OURS, 1)
-    yield Verdict("list of 20 servers, p50", listing and listing.p50_ms, 1, "ms")
-    yield Verdict("list, backend requests", listing and listing.requests, 0, "")
-    if life is not None:
-        yield from _of_lifecycle(life)
+    yield Row("list of 20 servers, p50", listing and listing.p50_ms, "ms", 1)
+    yield Row("list, backend requests", listing and listing.requests, "", 0)
 
 
-def _of_lifecycle(life: Lifecycle) -> Iterator[Verdict]:
-    yield Verdict("attach over HTTP, CPU", life.attach_cpu_ms, 3, "ms")
-    yield Verdict("attach over HTTP, backend requests, each after the other", life.attach_requests, 2, "")
-    yield Verdict(
-        f"{life.restart_servers} servers after a restart, from ready to connected", life.restart_s, 0.5, "s"
-    )
-    yield Verdict("memory of an idle attachment of ten tools", life.memory_per_attachment / 1024, 32, "KiB")
-    yield Verdict("memory of an idle attachment of twenty tools", life.memory_per_wide / 1024, 32, "KiB")
-    yield Verdict(
-        "memory, empty, above the imports alone", (life.base_memory - life.imports_memory) / MIB, 15, "MiB"
-    )
-    yield Verdict("healthy server usable beside a hung one", life.hung_s, 0.3, "s")
-    yield Verdict("longest stall of the event loop at 32 in flight", life.stall_ms, 5, "ms")
+def distances(measured: Sequence[Figure]) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield how many times as long as at each floor everything takes that one call after the other went through."""
+    figures = Figures(measured)
+    for each in measured:
+        if (each.scenario, each.in_flight) == ("call", 1):
+            here, across = (
+                figures.ratio(("call", each.target, 1), ("call", floor, 1), _p50) for floor in FLOORS
+            )
+            yield each.target, here, across
