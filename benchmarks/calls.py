@@ -46,7 +46,7 @@ async def http_calls(backend: Backend, directory: Path, plan: Plan) -> list[Figu
     urls, figures, effort = backend.servers(SERVERS), list[Figure](), plan.effort
     async with _daemon(directory / "http", http_definitions(urls), backend) as daemon:
         with ExitStack() as stack:
-            others = await _direct(urls, stack)
+            others = await _direct(urls, directory, stack)
             others += await _started(plan.gateways, urls, directory, stack)
             agui = [_agui(daemon), _rest(daemon)]
             for number in plan.in_flight:
@@ -62,32 +62,34 @@ async def http_calls(backend: Backend, directory: Path, plan: Plan) -> list[Figu
         run = posting(daemon.url, daemon.action(RECONNECT), expected=b"s1")
         again = Target(OURS, daemon.process, run)
         figures += await measured("reconnect", [again], in_flight=1, effort=effort, backend=backend)
-        figures += await _over_tls(backend, daemon, plan)
+        figures += await _over_tls(backend, daemon, directory, plan)
         for size in plan.sizes:
             figures += await _sized(backend, daemon, size, effort)
     return figures
 
 
-async def _direct(urls: Sequence[str], stack: ExitStack) -> list[Target]:
+async def _direct(urls: Sequence[str], directory: Path, stack: ExitStack) -> list[Target]:
     """Return what reaches the backend without a gateway, and the least gateways there can be."""
     started = [floor(urls[0])]
     for name, program in ((ACROSS, "floor_client"), (SDK, "sdk_client"), (WIRE, "own_client")):
-        started.append(_kept(client(name, program, urls[0]), stack))
-    started.append(_kept(client(INSIDE, "inside_daemon", urls[0]), stack))
+        started.append(_kept(client(name, program, urls[0], directory=directory), stack))
+    started.append(_kept(client(INSIDE, "inside_daemon", urls[0], directory=directory), stack))
     started.append(_kept(await relay(urls), stack))
     started.append(_kept(await skeleton(urls), stack))
     return started
 
 
-async def _over_tls(backend: Backend, daemon: Daemon, plan: Plan) -> list[Figure]:
+async def _over_tls(backend: Backend, daemon: Daemon, directory: Path, plan: Plan) -> list[Figure]:
     """Return the figures of a small call to a server that is reached over TLS."""
     if not plan.in_flight_over_tls:
         return []
     url, trusted = f"{backend.tls_url}/s/0", str(backend.certificate)
     await daemon.attach([http_definition("s0", url)], "tls")
     figures, trust = list[Figure](), ssl.create_default_context(cafile=trusted)
+    environment = {"SSL_CERT_FILE": trusted}
     with ExitStack() as stack:
-        sdk = _kept(client(SDK, "sdk_client", url, environment={"SSL_CERT_FILE": trusted}), stack)
+        sdk = client(SDK, "sdk_client", url, directory=directory, environment=environment)
+        _kept(sdk, stack)
         ours = posting(daemon.url, daemon.action(CALL, "tls"), expected=b"xxx")
         targets = [Target(OURS, daemon.process, ours), floor(url, trust), sdk]
         for number in plan.in_flight_over_tls:
@@ -120,7 +122,7 @@ async def stdio_calls(directory: Path, plan: Plan) -> list[Figure]:
     async with _daemon(directory / "stdio", [stdio_definition("s0")]) as daemon:
         with ExitStack() as stack:
             others = [
-                _kept(client(name, program, "stdio", *STDIO_SERVER), stack)
+                _kept(client(name, program, "stdio", *STDIO_SERVER, directory=directory), stack)
                 for name, program in ((SDK, "sdk_client"), (WIRE, "own_client"))
             ]
             others += await _started(plan.stdio_gateways, [], directory, stack)

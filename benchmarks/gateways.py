@@ -197,7 +197,7 @@ async def _started_with(name: str, process: Process, data: bytes | Sequence[byte
     except BaseException:
         process.stop()
         raise
-    return Target(name, process, posting(url, data, expected=b"xxx"), is_published=True)
+    return Target(name, process, posting(url, data, expected=b"xxx"), may_fail=True)
 
 
 async def skeleton(urls: Sequence[str]) -> Target:

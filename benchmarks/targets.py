@@ -45,8 +45,8 @@ class Target:
     """How it lists its servers, where that is to be compared."""
     most_in_flight: int = 1000
     """Beyond which it would only take longer."""
-    is_published: bool = False
-    """Whether it is somebody else's: a scenario that it cannot do goes on without it."""
+    may_fail: bool = False
+    """Whether a scenario that it cannot do goes on without it."""
 
     def cpu(self) -> float:
         """Return the CPU seconds so far."""
@@ -113,20 +113,25 @@ def floor(url: str, tls: ssl.SSLContext | None = None) -> Target:
     return Target("floor", None, posting(url, mcp_call(url), expected=b"xxx", tls=tls))
 
 
-def client(name: str, program: str, *where: str, environment: dict[str, str] | None = None) -> Target:
+def client(
+    name: str, program: str, *where: str, directory: Path, environment: dict[str, str] | None = None
+) -> Target:
     """Return a client of ``benchmarks.peers`` on the gateway's core, connected to a URL or a child."""
-    command = [sys.executable, "-m", f"benchmarks.peers.{program}", *where]
-    process = Process(command, core=GATEWAY_CORE, talks=True, environment=environment)
+    command, log = [sys.executable, "-m", f"benchmarks.peers.{program}", *where], directory / f"{program}.log"
+    process = Process(command, core=GATEWAY_CORE, talks=True, environment=environment, log=log)
     if process.line() != "ready\n":
         process.stop()
         raise AnsweredWrong(f"{name} did not connect")
 
     async def run(in_flight: int, count: int) -> Sample:
         process.say(f"{in_flight} {count}")
-        told = json.loads(await anyio.to_thread.run_sync(process.line))
+        line = await anyio.to_thread.run_sync(process.line)
+        if not line:
+            raise AnsweredWrong(f"{name} ended ({process.popen.wait()}): {log.read_text()[-2000:]}")
+        told = json.loads(line)
         return Sample(told["seconds"], tuple(told["latencies"]))
 
-    return Target(name, process, run)
+    return Target(name, process, run, may_fail=True)
 
 
 def free_port() -> int:

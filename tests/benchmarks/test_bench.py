@@ -26,8 +26,11 @@ TINY = Plan(
 
 
 @pytest.mark.timeout(180)
-async def test_a_tiny_run_measures_every_row_and_leaves_its_results(tmp_path: Path) -> None:
+async def test_a_tiny_run_measures_every_row_and_leaves_its_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     await run(tmp_path, TINY)
+    assert capsys.readouterr().err == ""  # nothing was left out
     rows = (tmp_path / "summary.md").read_text()
     without_peers = [line for line in rows.splitlines() if "not measured" in line]
     assert all("mcp-hub" in line for line in without_peers)
