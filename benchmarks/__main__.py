@@ -37,7 +37,7 @@ async def run(results: Path, plan: Plan) -> None:
             figures, rows = [*figures, *course], [*rows, *flat]
     rows = [*verdicts(figures), *rows]
     peers = (*plan.gateways, *plan.stdio_gateways)
-    write(results, figures, rows, Circumstances(before, os.getloadavg()[0], peers))
+    write(results, figures, rows, Circumstances(before, os.getloadavg()[0], plan.effort, peers))
 
 
 def main() -> None:
@@ -49,11 +49,14 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=int, help="at full load; without it 10 in a full run, 0 in a quick one"
     )
+    parser.add_argument("--rounds", type=int, help="of blocks; without it 9 in a full run, 5 in a quick one")
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     plan = FULL if given.full else QUICK
     if given.no_peers:
         plan = replace(plan, gateways=(), stdio_gateways=())
+    if given.rounds is not None:
+        plan = replace(plan, effort=replace(plan.effort, rounds=given.rounds))
     if given.minutes is not None:
         plan = replace(plan, minutes=given.minutes)
     results = given.results or (RESULTS / "full" if given.full else RESULTS)

@@ -52,6 +52,10 @@ def request(url: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> b
     return "\r\n".join(lines).encode() + _HEAD_END + body
 
 
+class _Closed(AnsweredWrong):
+    """The connection was closed before an answer."""
+
+
 class _Connection(asyncio.Protocol):
     """One kept connection with at most one request on it."""
 
@@ -67,7 +71,7 @@ class _Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(AnsweredWrong("the connection was closed"))
+            self._answer.set_exception(_Closed("the connection was closed"))
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -82,6 +86,8 @@ class _Connection(asyncio.Protocol):
             self._answer.set_result(whole)
 
     def exchange(self, data: bytes) -> "asyncio.Future[bytes]":
+        if self.transport.is_closing():
+            raise _Closed("the connection was closed")
         self._answer = asyncio.get_running_loop().create_future()
         self.transport.write(data)
         return self._answer
@@ -126,17 +132,21 @@ class Client:
         await self._open(in_flight)
         latencies: list[float] = []
 
-        async def turns(connection: _Connection, its_data: bytes) -> None:
+        async def turns(number: int, its_data: bytes) -> None:
             for _ in range(each):
                 began = time.perf_counter()
-                whole = await connection.exchange(its_data)
+                try:
+                    whole = await self._connections[number].exchange(its_data)
+                except _Closed:  # it was idle for too long while others of the last block had their turns
+                    self._connections[number] = await self._opened()
+                    whole = await self._connections[number].exchange(its_data)
                 latencies.append(time.perf_counter() - began)
                 _checked(whole, expected)
 
         began = time.perf_counter()
         each = max(1, count // in_flight)
         try:
-            await asyncio.gather(*map(turns, self._connections[:in_flight], cycle(data)))
+            await asyncio.gather(*map(turns, range(in_flight), cycle(data)))
         except BaseException:
             self.close()  # what is on its way still answers nobody
             raise
@@ -150,14 +160,17 @@ class Client:
         self._connections.clear()
 
     async def _open(self, number: int) -> None:
-        loop = asyncio.get_running_loop()
         if time.perf_counter() - self._used_at > IDLE_S:
             self.close()
         self._connections = [each for each in self._connections if not each.transport.is_closing()]
         while len(self._connections) < number:
-            _, connection = await loop.create_connection(_Connection, *self._address, ssl=self._tls)
-            self._connections.append(connection)
+            self._connections.append(await self._opened())
         self._used_at = time.perf_counter()
+
+    async def _opened(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(_Connection, *self._address, ssl=self._tls)
+        return connection
 
 
 def _checked(whole: bytes, expected: bytes) -> bytes:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from benchmarks.blocks import Figure
+from benchmarks.blocks import Effort, Figure
 from benchmarks.calls import ACROSS, FLOOR
 from benchmarks.gateways import Gateway
 from benchmarks.processes import IS_PINNED
@@ -27,6 +27,7 @@ class Circumstances:
 
     load_before: float
     load_after: float
+    effort: Effort
     peers: tuple[Gateway, ...] = ()
 
     @property
@@ -39,6 +40,7 @@ class Circumstances:
         )
         yield f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {system}"
         yield "- " + ", ".join([used, *(f"{peer.name} {peer.version}" for peer in self.peers)])
+        yield f"- {self.effort.rounds} rounds of blocks of some {self.effort.block_s:g} s"
         yield f"- gateway pinned to one core, backend and load to another: {'yes' if IS_PINNED else 'no'}"
         busy = f"- load average {self.load_before:.1f} before, {self.load_after:.1f} after"
         # The run itself keeps about one core busy, and its own beginning counts for nothing.

@@ -25,7 +25,7 @@ TINY = Plan(
 )
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 async def test_a_tiny_run_measures_every_row_and_leaves_its_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

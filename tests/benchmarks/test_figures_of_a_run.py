@@ -1,5 +1,6 @@
 """What figures are made of: blocks in turn, minutes of full load, frames of SQLite's log."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from benchmarks.blocks import Effort, Figure, measured
 from benchmarks.changes import Written, written
 from benchmarks.endurance import MIB, Minute, flatness
-from benchmarks.load import AnsweredWrong, Sample
+from benchmarks.load import AnsweredWrong, Client, Sample
 from benchmarks.targets import Target
 
 ONCE = Effort(rounds=2, block_s=0, least=1)
@@ -77,3 +78,21 @@ def test_what_a_log_has_is_what_sqlite_says(tmp_path: Path) -> None:
         _, frames, _ = database.execute("pragma wal_checkpoint(passive)").fetchone()
         assert log.stat().st_size == size
         assert written(log) == Written(1, frames)
+
+
+async def test_a_connection_that_the_gateway_closed_is_opened_again() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    opened = list[int]()
+
+    async def answered_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(1)
+        await reader.readexactly(4)
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answered_once, "127.0.0.1", 0) as server:
+        client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        sample = await client.run([b"ping"], in_flight=2, count=6, expected=b"ok")
+        client.close()
+    assert (len(sample.latencies), len(opened)) == (6, 6)
