@@ -104,12 +104,16 @@ class Mask:
 
     def passing(self) -> "PassingSecrets":
         """Return the secrets of a new owner: none yet."""
+        self._forget_abandoned()
         return PassingSecrets(self._hold, self._release, self._abandoned.append)
 
-    def _hold(self, value: str) -> None:
+    def _forget_abandoned(self) -> None:
         while self._abandoned:
             for each in self._abandoned.popleft():
                 self._release(each)
+
+    def _hold(self, value: str) -> None:
+        self._forget_abandoned()
         self._holders[value] = self._holders.get(value, 0) + 1
         if self._holders[value] == 1:
             for needle in _needles(value.encode("utf-8", "surrogatepass")):

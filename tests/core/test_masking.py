@@ -153,6 +153,16 @@ def test_what_passes_is_masked_while_its_owner_lives_and_leaves_nothing_behind()
 
 
 @pytest.mark.spec("references")
+def test_owners_that_are_gone_leave_nothing_where_nothing_is_secret_either() -> None:
+    mask = Mask()
+    for _ in range(3):
+        mask.passing()
+        gc.collect()
+    owner = mask.passing()
+    assert (len(mask._abandoned), repr(owner)) == (0, "PassingSecrets(0 values)")
+
+
+@pytest.mark.spec("references")
 def test_of_what_passes_the_latest_are_known_and_what_is_used_again_is_late() -> None:
     mask = Mask()
     owner = mask.passing()
