@@ -262,7 +262,7 @@ class Operation:
             shown = self.work.interpret(result.value)
         except Problem as problem:
             return self.fail(problem)
-        return self._end(OperationEvent.COMPLETED, Completed(shown, result.size))
+        return self._end(OperationEvent.COMPLETED, Completed(shown))
 
     def _input_required(self, result: Result) -> Step:
         """Return the questions of the result, all at once, or the wait after which it is answered by its state."""

@@ -51,8 +51,6 @@ class Completed:
     """The end: the result of the action."""
 
     result: JsonObject
-    size: int = 0
-    """Bytes of the peer's message that it was made of."""
 
 
 @dataclass(frozen=True, slots=True)

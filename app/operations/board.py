@@ -24,7 +24,7 @@ from app.core.telemetry import Telemetry
 from app.operations.endings import Rest, Settled, StillOpen, Waiting, Working, settled
 from app.operations.open_operation import Admit, OpenOperation
 from app.operations.open_operations import Allowance, OpenOperations
-from app.operations.settled import KEPT_S, SettledOperation, SettledOperations
+from app.operations.settled import KEPT_S, SettledOperation, SettledOperations, Shelf
 from app.operations.telling import Observe, tell_result, tell_started
 from app.settings import Settings
 from app.workspaces.workspace import Workspace
@@ -42,6 +42,7 @@ class Boards:
         self._telemetry = telemetry or Telemetry()
         self._kept_s = kept_s
         self._allowance = Allowance(settings.max_operations)
+        self._shelf = Shelf()
         self._boards: dict[str, Board] = {}
 
     def of(self, workspace: Workspace) -> "Board":
@@ -53,7 +54,7 @@ class Boards:
                 workspace,
                 settings=self._settings,
                 allowance=self._allowance,
-                kept_s=self._kept_s,
+                kept=SettledOperations(self._shelf, kept_s=self._kept_s),
                 telemetry=self._telemetry,
             )
             self._boards[workspace.name] = board
@@ -91,14 +92,14 @@ class Board:
         *,
         settings: Settings,
         allowance: Allowance,
-        kept_s: float,
+        kept: SettledOperations,
         telemetry: Telemetry,
     ) -> None:
         self.workspace = workspace
         self.settings = settings
-        self._settled = SettledOperations(kept_s=kept_s)
+        self._settled = kept
         self._open = OpenOperations(
-            workspace, settings=settings, allowance=allowance, kept=self._settled, telemetry=telemetry
+            workspace, settings=settings, allowance=allowance, kept=kept, telemetry=telemetry
         )
 
     @property
@@ -309,11 +310,12 @@ class Board:
             InterruptConflict: an answer differs from the one that was taken.
             Problem: the one the operation ended in.
         """
+        ending = known.ending
         for interrupt, entry in given.items():
             if interrupt in known.unanswered:
-                if known.is_expired and isinstance(known.ending, Failed):
-                    raise InterruptExpired(interrupt).with_outcome(known.ending.problem.outcome)
+                if known.is_expired and isinstance(ending, Failed):
+                    raise InterruptExpired(interrupt).with_outcome(ending.problem.outcome)
             elif known.answers[interrupt] != fingerprint(entry):
                 raise InterruptConflict(interrupt)
-        tell_result(known.id, known.tool_call_id, known.ending, observe)
-        return settled(known.id, known.kind, known.ending)
+        tell_result(known.id, known.tool_call_id, ending, observe)
+        return settled(known.id, known.kind, ending)

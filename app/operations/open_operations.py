@@ -22,13 +22,13 @@ from app.core.operation_state import OperationState
 from app.core.problem import Problem
 from app.core.problems import Internal, ServerChanged, ServerNotFound, ShuttingDown, TooMany
 from app.core.rfc3339 import rfc3339
-from app.core.steps import Ask, Authorize, Completed, Failed, Send, SignIn, Step, Wait
+from app.core.steps import Ask, Authorize, Send, SignIn, Step, Wait
 from app.core.telemetry import Telemetry
 from app.operations.deadlines import Deadlines
 from app.operations.endings import Rest, Waiting, settled
 from app.operations.live_progress import LiveProgress
 from app.operations.open_operation import Admit, OpenOperation, new_interrupt, operation_span
-from app.operations.settled import SettledOperation, SettledOperations
+from app.operations.settled import SettledOperation, SettledOperations, kept_end
 from app.operations.sign_ins import CallbackRefused, SignIns
 from app.operations.state_entries import interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
@@ -325,19 +325,16 @@ class OpenOperations:
         ending = machine.ending
         if ending is None or not (machine.work.tool_call_id or operation.answers or unanswered):
             return
-        if isinstance(ending, Failed):
-            ending = Failed(ending.problem.again())
         self._kept.keep(
             SettledOperation(
                 id=operation.id,
                 kind=machine.work.kind,
-                ending=ending,
+                end=kept_end(ending),
                 answers=operation.answers,
                 unanswered=unanswered,
                 is_expired=operation.is_expired,
                 is_cancelled=machine.state is OperationState.CANCELLED,
                 tool_call_id=machine.work.tool_call_id,
-                size=ending.size if isinstance(ending, Completed) else 0,
             )
         )
 

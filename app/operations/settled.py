@@ -1,4 +1,8 @@
-"""SettledOperations: how a workspace's operations ended, kept a while to be repeated. SPEC §calls."""
+"""SettledOperations: how a workspace's operations ended, kept a while to be repeated. SPEC §calls.
+
+What has ended is kept as what it comes to, not as what it was made with: the JSON of its result, or its Problem. That
+is what it is counted by, in its workspace and in the daemon.
+"""
 
 import asyncio
 from collections import OrderedDict
@@ -6,12 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.operation import Ending
+import orjson
+
+from app.core.compact_bytes import compact
+from app.core.problem import Problem
+from app.core.steps import Completed, Ending, Failed
 
 KEPT_S: Final = 600.0
 KEPT_MAX: Final = 1000
 KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of peers' messages that the kept results of one workspace may come from; the oldest go first."""
+"""Bytes that the kept ends of one workspace may have; the oldest go first."""
+SHELF_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Bytes that those of all workspaces may have."""
+END_BYTES: Final = 1024
+"""What an end needs beside its result, and at most what each of its interrupts needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +32,8 @@ class SettledOperation:
 
     id: str
     kind: str
-    ending: Ending
+    end: bytes | Problem
+    """The result of its action as JSON, or the Problem it ended in."""
     answers: Mapping[str, str]
     """Every interrupt that was answered, with the fingerprint of its answer."""
     unanswered: frozenset[str]
@@ -29,17 +42,68 @@ class SettledOperation:
     """Whether it ended because nobody answered in time."""
     is_cancelled: bool
     tool_call_id: str | None
-    size: int
+
+    @property
+    def ending(self) -> Ending:
+        """Its end, as it was."""
+        return Failed(self.end) if isinstance(self.end, Problem) else Completed(orjson.loads(self.end))
+
+    @property
+    def size(self) -> int:
+        """The bytes that it counts for."""
+        end = orjson.dumps(self.end.document()) if isinstance(self.end, Problem) else self.end
+        return END_BYTES * (1 + len(self.answers) + len(self.unanswered)) + len(end)
+
+
+def kept_end(ending: Ending) -> bytes | Problem:
+    """Return the end without anything that it holds alive."""
+    match ending:
+        case Completed(result):
+            return compact(orjson.dumps(result))
+        case Failed(problem):
+            return problem.again()
+
+
+class Shelf:
+    """How much is kept of the ends of operations in the daemon: at most so many bytes, fairly.
+
+    Where it is too much, the workspace that keeps the most loses its oldest: nobody can drive out what others have.
+    """
+
+    def __init__(self, limit: int = SHELF_BYTES_MAX) -> None:
+        self._limit = limit
+        self._size = 0
+        self._keeping: set[SettledOperations] = set()
+
+    def add(self, settled: "SettledOperations", size: int) -> None:
+        """Take notice that they have grown by an end of this size, and make room for it."""
+        self._keeping.add(settled)
+        self._size += size
+        while self._size > self._limit:
+            # What has only just been kept is asked for next.
+            others = [each for each in self._keeping if each is not settled or len(each) > 1]
+            if not others:
+                return
+            max(others, key=lambda each: each.size).forget_oldest()
+
+    def remove(self, settled: "SettledOperations", size: int) -> None:
+        """Take notice that they have lost an end of this size."""
+        self._size -= size
+        if not len(settled):
+            self._keeping.discard(settled)
 
 
 class SettledOperations:
     """At most ``KEPT_MAX`` of them and ``KEPT_BYTES_MAX``, each for ``kept_s`` seconds; one timer forgets."""
 
-    def __init__(self, *, kept_s: float = KEPT_S) -> None:
+    def __init__(self, shelf: Shelf, *, kept_s: float = KEPT_S) -> None:
+        self._shelf = shelf
         self._kept_s = kept_s
-        self._kept: OrderedDict[str, tuple[SettledOperation, float]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[SettledOperation, int, float]] = OrderedDict()
+        """The oldest first, each with its size and the loop's time until when it is kept."""
         self._by_interrupt: dict[str, str] = {}
-        self._bytes = 0
+        self.size = 0
+        """The bytes that all of them count for."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -47,13 +111,14 @@ class SettledOperations:
 
     def keep(self, settled: SettledOperation) -> None:
         """Keep it from now on, at the cost of the oldest where there are too many."""
-        loop = asyncio.get_running_loop()
-        self._kept[settled.id] = (settled, loop.time() + self._kept_s)
-        self._bytes += settled.size
+        loop, size = asyncio.get_running_loop(), settled.size
+        self._kept[settled.id] = (settled, size, loop.time() + self._kept_s)
+        self.size += size
         for interrupt in (*settled.answers, *settled.unanswered):
             self._by_interrupt[interrupt] = settled.id
-        while len(self._kept) > KEPT_MAX or (self._bytes > KEPT_BYTES_MAX and len(self._kept) > 1):
-            self._forget_oldest()
+        while len(self._kept) > KEPT_MAX or (self.size > KEPT_BYTES_MAX and len(self._kept) > 1):
+            self.forget_oldest()
+        self._shelf.add(self, size)
         if self._timer is None:
             self._timer = loop.call_later(self._kept_s, self._forget_due)
 
@@ -70,23 +135,25 @@ class SettledOperations:
     def clear(self) -> None:
         """Forget all of them."""
         while self._kept:
-            self._forget_oldest()
+            self.forget_oldest()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def forget_oldest(self) -> None:
+        """Forget the one that has been kept the longest; there is one."""
+        _, (settled, size, _) = self._kept.popitem(last=False)
+        self.size -= size
+        for interrupt in (*settled.answers, *settled.unanswered):
+            self._by_interrupt.pop(interrupt, None)
+        self._shelf.remove(self, size)
 
     def _forget_due(self) -> None:
         """Forget what is due and set the timer for the oldest that is left."""
         loop, self._timer = asyncio.get_running_loop(), None
         while self._kept:
-            due = next(iter(self._kept.values()))[1]
+            *_, due = next(iter(self._kept.values()))
             if due > loop.time():
                 self._timer = loop.call_at(due, self._forget_due)
                 return
-            self._forget_oldest()
-
-    def _forget_oldest(self) -> None:
-        _, (settled, _) = self._kept.popitem(last=False)
-        self._bytes -= settled.size
-        for interrupt in (*settled.answers, *settled.unanswered):
-            self._by_interrupt.pop(interrupt, None)
+            self.forget_oldest()

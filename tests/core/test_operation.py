@@ -110,7 +110,7 @@ def test_a_complete_result_is_interpreted(result_type: JsonObject) -> None:
     machine = operation()
     machine.begin()
     ending = machine.arrived(Result({**result_type, "x": 1}, 20))
-    assert ending == Completed({"status": 200, **result_type, "x": 1}, 20)
+    assert ending == Completed({"status": 200, **result_type, "x": 1})
 
 
 INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}

@@ -7,6 +7,7 @@ from typing import Any
 from app.core.interrupts import ResumeEntry
 from app.core.problem import Problem
 from app.operations.board import Waiting
+from app.operations.settled import SettledOperation
 from app.operations.tool_call import call
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import OperationsHouse, operations_house
@@ -19,6 +20,20 @@ def peers(*, kept_s: float = 600.0, **settings: str) -> AbstractAsyncContextMana
     """Run a house whose server ``p`` has ``get`` of effect read and ``put`` of effect host."""
     return operations_house(
         {"p": CATALOG}, definitions={"p": {"read": ["get"]}}, environment=settings, kept_s=kept_s
+    )
+
+
+def ended(number: int = 1, end: bytes | Problem = b'{"status":200}') -> SettledOperation:
+    """Return an operation that ended with a question answered and one open."""
+    return SettledOperation(
+        id=f"op-{number}",
+        kind="workspace.mcp.call",
+        end=end,
+        answers={f"int-a{number}": "x"},
+        unanswered=frozenset({f"int-u{number}"}),
+        is_expired=False,
+        is_cancelled=False,
+        tool_call_id=None,
     )
 
 
