@@ -72,11 +72,16 @@ async def running_daemon(configuration: Configuration, home: Home, mask: Mask) -
         connector = Connector(
             settings, configuration.environment.values, mask, reaper=Reaper(record), telemetry=telemetry
         )
+        boards = Boards(settings, telemetry=telemetry)
         manager = WorkspaceManager(
-            settings=settings, defaults=configuration.defaults, store=store, connector=connector
+            settings=settings,
+            defaults=configuration.defaults,
+            store=store,
+            connector=connector,
+            kept=boards,
         )
         await group.start(manager.run)
-        host = Host(settings, manager, Boards(settings, telemetry=telemetry), store, telemetry)
+        host = Host(settings, manager, boards, store, telemetry)
         streams = OpenStreams(limit=settings.max_streams)
         app = build_application(
             [*AGUI_ROUTES, *REST_ROUTES],

@@ -33,7 +33,7 @@ __all__ = ["Board", "Boards", "ResumeEntry", "Settled", "StillOpen", "Waiting", 
 
 
 class Boards:
-    """The board of every workspace, made on first use."""
+    """The board of every workspace, made on first use. Implements ``manager.Kept``."""
 
     def __init__(
         self, settings: Settings, *, kept_s: float = KEPT_S, telemetry: Telemetry | None = None
@@ -48,16 +48,14 @@ class Boards:
     def of(self, workspace: Workspace) -> "Board":
         """Return the workspace's board."""
         board = self._boards.get(workspace.name)
-        if board is None or board.workspace is not workspace:
-            self._make_room()
-            board = Board(
+        if board is None:
+            board = self._boards[workspace.name] = Board(
                 workspace,
                 settings=self._settings,
                 allowance=self._allowance,
                 kept=SettledOperations(self._shelf, kept_s=self._kept_s),
                 telemetry=self._telemetry,
             )
-            self._boards[workspace.name] = board
         return board
 
     @property
@@ -65,10 +63,16 @@ class Boards:
         """How many operations are open in the daemon."""
         return self._allowance.count
 
-    def _make_room(self) -> None:
-        """Forget the boards that nothing is on, where there are as many as workspaces may be."""
-        if len(self._boards) >= self._settings.max_workspaces:
-            self._boards = {name: board for name, board in self._boards.items() if not board.is_empty}
+    def is_kept(self, workspace: Workspace) -> bool:
+        """Return whether an operation of the workspace is open, or has ended and is kept."""
+        board = self._boards.get(workspace.name)
+        return board is not None and not board.is_empty
+
+    def forget(self, workspace: Workspace) -> None:
+        """Keep nothing of the workspace any more; none of its operations is open."""
+        board = self._boards.pop(workspace.name, None)
+        if board is not None:
+            board.forget()
 
     def shut_down(self) -> None:
         """Settle every operation as cancelled by shutdown, without waiting, and begin no other."""
@@ -224,6 +228,10 @@ class Board:
             return operation.machine.work.kind
         known = self._settled.of_interrupt(interrupt)
         return None if known is None else known.kind
+
+    def forget(self) -> None:
+        """Keep nothing of what has ended."""
+        self._settled.clear()
 
     async def finish(self) -> None:
         """Return once the servers were told about tasks of ended operations; bounded."""

@@ -76,8 +76,8 @@ async def complete_authorization(scope: Scope, receive: Receive, send: Send) -> 
 
 async def answer_interrupt(scope: Scope, receive: Receive, send: Send) -> None:
     """Take one answer; the last one of its operation answers as the action would have."""
-    workspace = _workspace(scope)
     entry = parse_answer(_path(scope)["interrupt"], await _body(scope, receive))
+    workspace = _workspace(scope)
     board = host_of(scope).boards.of(workspace)
     observed = Observed(board.operation_of(entry.interrupt_id))
 

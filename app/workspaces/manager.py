@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Protocol
 
 import anyio
 import structlog
@@ -24,6 +25,18 @@ SWEEPS_PER_IDLE = 4
 """How often in one idle time the workspaces are looked at."""
 
 
+class Kept(Protocol):
+    """What is kept of the operations of workspaces; the ring above has it."""
+
+    def is_kept(self, workspace: Workspace) -> bool:
+        """Return whether an operation of the workspace is open, or has ended and is kept."""
+        ...
+
+    def forget(self, workspace: Workspace) -> None:
+        """Keep nothing of the workspace any more."""
+        ...
+
+
 class WorkspaceManager:
     """Owns the workspaces. ``run`` is their parent task; a workspace that ends does not touch its siblings."""
 
@@ -34,11 +47,13 @@ class WorkspaceManager:
         defaults: Mapping[str, StdioDefinition | HttpDefinition],
         store: Store,
         connector: Connector,
+        kept: Kept,
     ) -> None:
         self._settings = settings
         self._defaults = defaults
         self._store = store
         self._connector = connector
+        self._kept = kept
         self._workspaces: dict[str, Workspace] = {}
         self._places = Places(settings.max_pending)
         self._group: TaskGroup | None = None
@@ -114,20 +129,29 @@ class WorkspaceManager:
 
     def _make_room(self) -> bool:
         """Forget one workspace that holds nothing and nobody uses; return whether there was one."""
-        for name, workspace in self._workspaces.items():
+        for workspace in self._workspaces.values():
             if workspace.is_at_rest:
-                del self._workspaces[name]
-                if self._group is not None:
-                    self._group.start_soon(workspace.shut_down)
+                self._forget(workspace)
                 return True
         return False
+
+    def _forget(self, workspace: Workspace) -> None:
+        del self._workspaces[workspace.name]
+        self._kept.forget(workspace)
+        if self._group is not None:
+            self._group.start_soon(workspace.shut_down)
 
     async def _retire_idle(self) -> None:
         idle_ms = self._settings.workspace_idle_ms
         while True:
             await anyio.sleep(idle_ms / 1000 / SWEEPS_PER_IDLE)
             for workspace in list(self._workspaces.values()):
-                if workspace.hydration.is_done and workspace.idle_ms() >= idle_ms:
+                if workspace.idle_ms() < idle_ms:
+                    continue
+                if workspace.is_at_rest:
+                    if not (workspace.pending.is_remembering or self._kept.is_kept(workspace)):
+                        self._forget(workspace)
+                elif workspace.hydration.is_done:
                     log.info("workspace-idle", workspace=workspace.name)
                     workspace.owner.start(workspace.go_idle, idle_ms)
 

@@ -92,6 +92,11 @@ class Pending:
     def __contains__(self, name: str) -> bool:
         return name in self._waiting
 
+    @property
+    def is_remembering(self) -> bool:
+        """Whether a callback would learn why nothing waits for it."""
+        return bool(self._overtaken or self._over)
+
     def all(self) -> list[Parked]:
         """Return everything that waits, sorted by the server's name."""
         return [parked for _, (parked, _) in sorted(self._waiting.items())]

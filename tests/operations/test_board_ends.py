@@ -15,12 +15,13 @@ from app.core.operation_problems import (
 )
 from app.core.problem import Outcome
 from app.core.problems import ShuttingDown, TooMany
-from app.operations.board import Board, Settled, Waiting, Working
+from app.operations.board import Settled, Waiting, Working
 from app.operations.tool_call import call
 from tests.support.board_house import (
     NOTHING,
     RESULT,
     accepts,
+    ended,
     left,
     outcome_of,
     peers,
@@ -282,15 +283,13 @@ async def test_a_settled_operation_is_forgotten_after_its_time() -> None:
             await resume(house, rejects(interrupt))
 
 
-async def test_boards_of_idle_workspaces_make_room() -> None:
-    async with peers(PLURNK_MAX_WORKSPACES="3") as house:
+@pytest.mark.spec("limits", "calls")
+async def test_a_workspace_that_makes_room_takes_with_it_what_was_kept() -> None:
+    async with peers(PLURNK_MAX_WORKSPACES="2") as house:
         await propose(house)
-        kept = house.board
-        for name in ("a", "b"):
-            house.boards.of(house.manager.workspace(name))
-        names: list[Board] = [house.boards.of(house.workspace)]
-        assert names == [kept]
-        house.boards._boards["ghost"] = house.boards._boards.pop("a")
-        house.boards.of(house.manager.workspace("a"))
-        assert "ghost" not in house.boards._boards
-        assert house.board is kept
+        other = house.boards.of(house.manager.workspace("a"))
+        other._settled.keep(ended())
+        assert house.boards.is_kept(other.workspace)
+        assert house.boards.of(house.manager.workspace("b")).is_empty
+        assert (len(other._settled), other._settled._timer) == (0, None)
+        assert sorted(house.boards._boards) == ["b", "w"]

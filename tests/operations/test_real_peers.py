@@ -44,15 +44,16 @@ async def board_of(definition: dict[str, Any]) -> AsyncGenerator[Board]:
     settings = Settings.from_environment({})
     connector = Connector(settings, {}, Mask())
     async with AsyncExitStack() as stack:
+        boards = Boards(settings)
         manager = WorkspaceManager(
             settings=settings,
             defaults={"p": parse_definition(definition)},
             store=await stack.enter_async_context(temporary_store()),
             connector=connector,
+            kept=boards,
         )
         group = await stack.enter_async_context(anyio.create_task_group())
         await group.start(manager.run)
-        boards = Boards(settings)
         yield boards.of(manager.workspace("w"))
         boards.shut_down()
         await manager.shut_down()

@@ -101,10 +101,12 @@ async def operations_house(
     settings = Settings.from_environment(environment or {})
     connector = GatedConnector(dict(catalogs))
     async with temporary_store() as store, anyio.create_task_group() as group:
-        manager = WorkspaceManager(settings=settings, defaults=defaults, store=store, connector=connector)
-        await group.start(manager.run)
         telemetry = Telemetry()
         boards = Boards(settings, kept_s=kept_s, telemetry=telemetry)
+        manager = WorkspaceManager(
+            settings=settings, defaults=defaults, store=store, connector=connector, kept=boards
+        )
+        await group.start(manager.run)
         workspace = manager.workspace("w")
         if is_hydrated:
             await workspace.ready()

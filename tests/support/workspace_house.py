@@ -134,6 +134,7 @@ async def workspace_house(
     *,
     defaults: Mapping[str, Mapping[str, Any]] | None = None,
     environment: Mapping[str, str] | None = None,
+    kept_s: float = 600.0,
 ) -> AsyncGenerator[WorkspaceHouse]:
     """Run the daemon's middle on a database in ``tmp_path``; enter it again to restart."""
     variables = dict(environment or {})
@@ -141,15 +142,15 @@ async def workspace_house(
     mask = Mask()
     connector = WatchedConnector(Connector(settings, variables, mask))
     async with open_store(tmp_path / "plurnk.db") as sql_store, anyio.create_task_group() as group:
-        store = WatchedStore(sql_store)
+        store, boards = WatchedStore(sql_store), Boards(settings, kept_s=kept_s)
         manager = WorkspaceManager(
             settings=settings,
             defaults={name: parse_definition(dict(value)) for name, value in (defaults or {}).items()},
             store=store,
             connector=connector,
+            kept=boards,
         )
         await group.start(manager.run)
-        boards = Boards(settings)
         try:
             yield WorkspaceHouse(Host(settings, manager, boards, store), manager, store, connector, mask)
         finally:

@@ -6,8 +6,10 @@ import anyio
 import pytest
 import structlog
 
+from app.core.oauth_problems import USED_UP
 from app.core.problems import ShuttingDown, TooMany
 from app.workspaces import manager
+from tests.support.board_house import ended
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import operations_house
 from tests.support.scripted_http import scripted_http, stream
@@ -65,6 +67,48 @@ async def test_an_idle_workspace_retires_its_connections_and_the_next_use_hydrat
                 await anyio.sleep(0.01)
         assert house.workspace().state.snapshot()["servers"] == {}
         assert (await house.listed())["p"]["state"] == "connected"
+
+
+@pytest.mark.spec("limits")
+async def test_an_idle_workspace_that_holds_nothing_is_forgotten(tmp_path: Path) -> None:
+    async with (
+        scripted_http() as peer,
+        workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "50"}) as house,
+    ):
+        await house.act("attach", "detached", server=http(peer))
+        await house.act("detach", "detached", name="p")
+        await house.act("attach", "attached", server=http(peer))
+        await house.act("list", "listed")
+        house.workspace("looked-at")
+        forgotten = house.workspace("listed")
+        with house.workspace("used").in_use(), anyio.fail_after(10):
+            while house.manager.count > 1:
+                await anyio.sleep(0.01)
+            assert house.workspace("used") is house.workspace("used")
+        assert (house.connector.unretired(), forgotten.owner.is_alive) == ([], False)
+        assert await house.manager.names() == ["attached", "used"]
+        assert (await house.listed("attached"))["p"]["state"] == "connected"
+
+
+@pytest.mark.spec("calls", "oauth")
+async def test_what_an_idle_workspace_remembers_keeps_it_until_it_is_over(tmp_path: Path) -> None:
+    async with workspace_house(tmp_path, environment={"PLURNK_WORKSPACE_IDLE": "20"}) as house:
+        calling, signing_in = house.workspace("calling"), house.workspace("signing-in")
+        board = house.host.boards.of(calling)
+        board._settled.keep(ended())
+        signing_in.pending._remember("p", USED_UP)
+        # Used last, it is idle last.
+        await house.act("list", "other")
+        with anyio.fail_after(10):
+            while house.manager.count > 2:
+                await anyio.sleep(0.01)
+        assert (house.workspace("calling"), house.workspace("signing-in")) == (calling, signing_in)
+        board.forget()
+        signing_in.pending.clear()
+        with anyio.fail_after(10):
+            while house.manager.count:
+                await anyio.sleep(0.01)
+        assert house.host.boards._boards == {}
 
 
 async def test_an_idle_time_of_0_retires_nothing(tmp_path: Path) -> None:

@@ -110,8 +110,10 @@ async def used_up(room: Room, name: str = "p") -> None:
 
 
 def refusal_of(room: Room, name: str) -> Problem:
+    is_remembering = room.pending.is_remembering
     with pytest.raises(Problem) as refused:
         room.pending.find(name)
+    assert is_remembering or isinstance(refused.value, OAuthNotPending)
     return refused.value
 
 
