@@ -1,6 +1,8 @@
 """``python -m tests.soak``: soak a daemon for minutes or hours, and print the figures. SPEC §limits, §lifecycle.
 
-``SOAK_MINUTES`` says how long (3), ``SOAK_SEED`` what chance begins from, and ``SOAK_WORKSPACES`` how many there are.
+``SOAK_MINUTES`` says how long (3), ``SOAK_SEED`` what chance begins from, ``SOAK_WORKSPACES`` how many there are (300),
+``SOAK_CLIENTS`` how many use them (12), and ``SOAK_PAUSE`` how many seconds a client rests at most (0), where others
+need the machine as well.
 """
 
 import logging
@@ -21,6 +23,8 @@ def main() -> int:
     effort = Effort(
         seconds=60 * float(os.environ.get("SOAK_MINUTES") or 3),
         workspaces=int(os.environ.get("SOAK_WORKSPACES") or 300),
+        clients=int(os.environ.get("SOAK_CLIENTS") or 12),
+        pause=float(os.environ.get("SOAK_PAUSE") or 0),
         seed=int(os.environ.get("SOAK_SEED") or secrets.randbelow(10**6)),
     )
     print(f"seed {effort.seed}", flush=True)

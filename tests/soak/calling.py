@@ -1,5 +1,6 @@
 """What clients of a soak call, leave, are asked, answer, and never answer. SPEC §calls."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -7,6 +8,7 @@ import anyio
 from tests.soak.changing import perform
 from tests.soak.doors import act, answered, run, settled
 from tests.soak.model import CALL_MAY_END, Change, Json, Question, Workspace
+from tests.soak.peers import LIBRARIES
 from tests.soak.world import GONE, World
 from tests.support.browser import callback_of
 
@@ -23,10 +25,8 @@ ENDED = {
 async def call(world: World, workspace: Workspace) -> None:
     """One call of any tool, with its answers where it asks."""
     server = world.rng.choice(sorted(workspace.effective) or ["shared"])
-    tool = (
-        "echo" if server == "guarded" else world.rng.choice((*TOOLS, *["die"] * (world.rng.random() < 0.1)))
-    )
-    await _call(world, workspace, server, tool)
+    tools = (*TOOLS, *["die"] * (world.rng.random() < 0.1))
+    await _call(world, workspace, server, _tool(world, server, tools))
 
 
 async def calls_and_a_change(world: World, workspace: Workspace) -> None:
@@ -45,12 +45,8 @@ async def calls_and_a_change(world: World, workspace: Workspace) -> None:
 async def leave(world: World, workspace: Workspace) -> None:
     """A client begins a call, or a watch, and vanishes at one of its events."""
     server = world.rng.choice(sorted(workspace.effective) or ["shared"])
-    tool, text = world.rng.choice(("slow", "work", "ask", "write")), world.text()
-    members: Json = {
-        "server": server,
-        "tool": tool if server != "guarded" else "echo",
-        "arguments": {"text": text},
-    }
+    tool, text = _tool(world, server, ("slow", "work", "ask", "write")), world.text()
+    members: Json = {"server": server, "tool": tool, "arguments": {"text": text}}
     action = {"kind": "workspace.mcp.call", **members}
     if world.rng.random() < 0.3:
         action = {"kind": "workspace.mcp.watch", "seconds": 5}
@@ -80,6 +76,13 @@ async def settle(world: World, workspace: Workspace) -> None:
         return
     done = await act(world, workspace.name, "cancel", operation=question.operation)
     assert done.get("cancelled") or done["code"] in {*ENDED, "shutting-down"}, done
+
+
+def _tool(world: World, server: str, tools: Sequence[str]) -> str:
+    """Return one of the tools that the server may have."""
+    if server == "guarded":
+        return "echo"
+    return world.rng.choice(("echo", "ask") if server in LIBRARIES else tools)
 
 
 async def _call(world: World, workspace: Workspace, server: str, tool: str) -> None:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,14 @@ from tests.support.authorization_server import REDIRECT, AuthorizationServer, au
 from tests.support.protected_server import ProtectedServer, protected_server
 
 PROGRAM: Final = Path(__file__).parent / "peer.py"
+LIBRARY_PROGRAM: Final = Path(__file__).parent / "library_peer.py"
+LIBRARIES: Final = ("fastmcp", "sdk")
+"""What the servers of these names are written with."""
 READ: Final = ("echo", "slow", "ask", "work", "grow", "die")
 """``write`` is left to a person."""
 DEFAULT: Final = "shared"
 """The name of the service default."""
-NAMES: Final = ("child", "guarded", DEFAULT, "web", "web-two")
+NAMES: Final = ("child", "guarded", DEFAULT, "web", "web-two", *LIBRARIES)
 
 Definition = dict[str, Any]
 
@@ -28,7 +31,9 @@ Definition = dict[str, Any]
 class HttpPeer:
     """One process on one port, however often it dies."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *program: str) -> None:
+        """Take the program that is run with the port and the log."""
+        self._program = program or ("-S", str(PROGRAM), "http")
         self._log = log
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,7 +50,7 @@ class HttpPeer:
 
     async def start(self) -> None:
         """Have it listen."""
-        command = [sys.executable, "-S", str(PROGRAM), "http", str(self._port), str(self._log)]
+        command = [sys.executable, *self._program, str(self._port), str(self._log)]
         self._process = subprocess.Popen(  # noqa: ASYNC220 a start takes a millisecond
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -67,6 +72,8 @@ class Peers:
     log: Path
     """One line for each call that a peer carried out: its text."""
     web: tuple[HttpPeer, ...]
+    libraries: Mapping[str, HttpPeer]
+    """The servers that are written with a library, by their name; they live on."""
     granting: AuthorizationServer
     guarded: ProtectedServer
 
@@ -88,6 +95,9 @@ class Peers:
                 authorization = {"type": "oauth", "redirectUrl": REDIRECT}
                 guarded = {"transport": "http", "url": self.guarded.url, "authorization": authorization}
                 return {"name": name, "read": ["echo"], **guarded, "headers": {"X-Variant": variant}}
+            case "fastmcp" | "sdk":
+                url = self.libraries[name].url
+                return {**read, "read": ["echo", "ask"], "transport": "http", "url": url}
             case _:
                 url = rng.choice(self.web).url
                 return {**read, "transport": "http", "url": url, "headers": {"X-Variant": variant}}
@@ -102,10 +112,12 @@ async def peers(directory: Path, count: int = 3) -> AsyncGenerator[Peers]:
     """Run the servers inside the block."""
     log = directory / "carried-out"
     web = tuple(HttpPeer(log) for _ in range(count))
+    libraries = {name: HttpPeer(log, str(LIBRARY_PROGRAM), name) for name in LIBRARIES}
     async with AsyncExitStack() as stack:
         granting = await stack.enter_async_context(authorization_server())
         guarded = await stack.enter_async_context(protected_server(granting))
-        for peer in web:
-            await peer.start()
-            stack.callback(peer.kill)
-        yield Peers(log, web, granting, guarded)
+        async with anyio.create_task_group() as group:
+            for peer in (*web, *libraries.values()):
+                stack.callback(peer.kill)
+                group.start_soon(peer.start)
+        yield Peers(log, web, libraries, granting, guarded)

@@ -75,17 +75,3 @@ async def _metrics(daemon: Daemon) -> str:
 
 def _sum(text: str, name: str) -> float:
     return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, flags=re.MULTILINE))
-
-
-def resident_mib(pid: int) -> float:
-    """Return the resident set of a process in MiB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"^VmRSS:\s+(\d+)", status, flags=re.MULTILINE)[0]) / 1024
-
-
-def slope(points: list[tuple[float, float]]) -> float:
-    """Return the least-squares slope of the points."""
-    middle_x = sum(x for x, _ in points) / len(points)
-    middle_y = sum(y for _, y in points) / len(points)
-    spread = sum((x - middle_x) ** 2 for x, _ in points)
-    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else 0.0

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tests.soak.memory import Memory
 from tests.soak.remains import Remains
 from tests.soak.soaking import Figures
 
@@ -33,11 +34,21 @@ def figures_of(figures: Figures) -> str:
         "|---|---|---|",
         *(f"| {row} | {_held(figures.before, row)} | {_held(figures.after, row)} |" for row in ROWS),
         "",
-        f"memory of the long life: {figures.resident[0][1]:.0f} MiB, then {figures.growth:+.1f} MiB a minute"
-        if figures.resident
-        else "",
+        *_memory(figures.memory),
     ]
     return "\n".join(lines)
+
+
+def _memory(memory: Memory) -> list[str]:
+    shown = memory.at_intervals(10)
+    since = memory.judged[0][0] / 60 if memory.judged else 0.0
+    return [
+        "| minute of the long life | " + " | ".join(f"{seconds / 60:.1f}" for seconds, _ in shown) + " |",
+        "|---|" + "---|" * len(shown),
+        "| MiB | " + " | ".join(f"{mib:.1f}" for _, mib in shown) + " |",
+        "",
+        f"from minute {since:.1f} on {memory.growth:+.2f} MiB a minute, of {memory.growth_allowed:.1f} that may be",
+    ]
 
 
 def _held(remains: Remains, row: str) -> int:

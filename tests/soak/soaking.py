@@ -16,24 +16,18 @@ import anyio
 
 from tests.soak.calling import call, calls_and_a_change, leave, settle
 from tests.soak.changing import change, look
+from tests.soak.memory import Memory, resident_mib
 from tests.soak.model import Workspace
 from tests.soak.peers import DEFAULT, peers
-from tests.soak.remains import INSPECTOR, Remains, remains, resident_mib, slope, temporary
+from tests.soak.remains import INSPECTOR, Remains, remains, temporary
 from tests.soak.world import GONE, World, log_of, new_workspaces
 from tests.support.daemon import Daemon
 
 LIFE_S: Final = (2.0, 8.0)
 """How long one of the short lives lasts."""
 SHORT_LIVES: Final = 0.5
-"""The part of the time that is short lives."""
-WARM_UP: Final = 0.4
-"""The part of the long life that passes before its memory counts."""
-KEPT_S: Final = 600.0
-"""How long the daemon keeps what has ended: until then its memory grows with what is done."""
-GROWTH_MAX: Final = 1.0
-"""MiB a minute once that time is over."""
-GROWTH_MAX_EARLY: Final = 40.0
-"""MiB a minute before."""
+"""The part of the time that is short lives, as long as it is short itself."""
+SHORT_LIVES_MAX_S: Final = 300.0
 QUIET_S: Final = 40.0
 """How long the last of everything may take to be gone: close ladders, back-offs, idle connections of the pool."""
 STEPS: Final[tuple[tuple[Callable[[World, Workspace], Awaitable[None]], int], ...]] = (
@@ -53,6 +47,8 @@ class Effort:
     seconds: float = 180.0
     workspaces: int = 300
     clients: int = 12
+    pause: float = 0.0
+    """Seconds that a client waits at most before it does the next thing."""
     seed: int = 0
 
 
@@ -66,19 +62,7 @@ class Figures:
     carried_out: int
     before: Remains
     after: Remains
-    resident: list[tuple[float, float]]
-    """Seconds of the long life, warm-up left out, and MiB."""
-
-    @property
-    def growth(self) -> float:
-        """MiB a minute of the long life."""
-        return 60 * slope(self.resident)
-
-    @property
-    def growth_allowed(self) -> float:
-        """MiB a minute that the long life may grow by."""
-        is_settled = bool(self.resident) and self.resident[0][0] > KEPT_S
-        return GROWTH_MAX if is_settled else GROWTH_MAX_EARLY
+    memory: Memory
 
 
 async def soak(directory: Path, effort: Effort) -> Figures:
@@ -121,15 +105,14 @@ def _environment(daemon: Daemon, shared: str) -> dict[str, str]:
 async def _soaked(world: World, effort: Effort) -> Figures:
     await _begin(world)
     before = await _held_by_nobody(world)
-    began = time.monotonic()
-    resident: list[tuple[float, float]] = []
+    began, memory = time.monotonic(), Memory([])
     async with anyio.create_task_group() as group:
         async with anyio.create_task_group() as clients:
             for _ in range(effort.clients):
-                clients.start_soon(_client, world)
+                clients.start_soon(_client, world, effort.pause)
             group.start_soon(_servers_die_and_come_back, world)
-            await _short_lives(world, began + SHORT_LIVES * effort.seconds)
-            resident += await _long_life(world, began + effort.seconds)
+            await _short_lives(world, began + min(SHORT_LIVES * effort.seconds, SHORT_LIVES_MAX_S))
+            memory = Memory(await _long_life(world, began + effort.seconds))
             world.is_over = True
         group.cancel_scope.cancel()
     after = await _ended(world, before)
@@ -137,10 +120,8 @@ async def _soaked(world: World, effort: Effort) -> Figures:
     assert await world.daemon.stop() == 0
     world.require_database()
     carried_out = world.peers.carried_out().total()
-    figures = Figures(effort, world.life, world.counts, carried_out, before, after, resident)
-    # A few points say nothing.
-    assert len(resident) < 60 or figures.growth <= figures.growth_allowed, (figures.growth, resident)
-    return figures
+    memory.require_flat()
+    return Figures(effort, world.life, world.counts, carried_out, before, after, memory)
 
 
 async def _begin(world: World) -> None:
@@ -165,10 +146,11 @@ async def _held_by_nobody(world: World) -> Remains:
     return await _quiet(world, None)
 
 
-async def _client(world: World) -> None:
+async def _client(world: World, pause: float) -> None:
     """Do one thing after the other in one workspace after the other."""
     steps, weights = zip(*STEPS, strict=True)
     while not world.is_over:
+        await anyio.sleep(world.rng.uniform(0, pause))
         async with world.one() as workspace:
             life = world.life
             [step] = world.rng.choices(steps, weights)
@@ -216,15 +198,13 @@ async def _end_life(world: World) -> None:
 
 
 async def _long_life(world: World, until: float) -> list[tuple[float, float]]:
-    """Return how much memory the daemon had while it lived, from when it was warm."""
+    """Return how much memory the daemon had at which second of its life."""
     began = time.monotonic()
-    warm = began + WARM_UP * (until - began)
     points: list[tuple[float, float]] = []
     while (now := time.monotonic()) < until:
         assert world.daemon.process is not None
         assert world.daemon.process.poll() is None, "the daemon ended by itself"
-        if now > warm:
-            points.append((now - began, resident_mib(world.daemon.pid)))
+        points.append((now - began, resident_mib(world.daemon.pid)))
         await anyio.sleep(0.5)
     return points
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak.memory import Memory, slope
 from tests.soak.model import Change, Workspace, canonical
 from tests.soak.peers import DEFAULT
-from tests.soak.remains import slope
 from tests.soak.report import figures_of
 from tests.soak.soaking import Effort, soak
 
@@ -50,4 +50,38 @@ def test_a_change_that_nobody_saw_happened_as_a_whole_or_not_at_all(rows: dict[s
 
 def test_the_slope_is_that_of_the_line() -> None:
     assert slope([(0, 1), (1, 3), (2, 5)]) == pytest.approx(2.0)
-    assert slope([(0, 1), (1, 1)]) == 0.0
+    assert slope([(0, 1), (1, 1)]) == slope([(0, 1)]) == slope([]) == 0.0
+
+
+def memory(*pieces: tuple[int, float]) -> Memory:
+    """Return a life of pieces, each of so many minutes at so many MiB a minute."""
+    points, mib = [(0.0, 100.0)], 100.0
+    for minutes, rate in pieces:
+        for _ in range(minutes * 60):
+            mib += rate / 60
+            points.append((points[-1][0] + 1, mib))
+    return Memory(points)
+
+
+@pytest.mark.parametrize(
+    ("life", "is_settled", "growth", "is_flat"),
+    [
+        (memory((10, 5.0), (5, 0.0)), True, 0.0, True),
+        (memory((15, 1.0)), True, 1.0, False),
+        (memory((30, 0.0), (30, 1.0)), True, 0.93, False),
+        (memory((5, 20.0)), False, 20.0, True),
+        (memory((5, 50.0)), False, 50.0, False),
+        (Memory([]), False, 0.0, True),
+    ],
+    ids=["settles", "grows for ever", "grows late", "young", "leaks outright", "none"],
+)
+def test_a_life_is_judged_once_as_much_is_forgotten_as_comes(
+    life: Memory, is_settled: bool, growth: float, is_flat: bool
+) -> None:
+    assert (life.is_settled, life.growth) == (is_settled, pytest.approx(growth, abs=0.1))
+    try:
+        life.require_flat()
+    except AssertionError:
+        assert not is_flat
+    else:
+        assert is_flat
