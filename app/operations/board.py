@@ -230,8 +230,9 @@ class Board:
         return None if known is None else known.kind
 
     def forget(self) -> None:
-        """Keep nothing of what has ended."""
+        """Keep nothing of what has ended; nothing is open."""
         self._settled.clear()
+        self._open.forget()
 
     async def finish(self) -> None:
         """Return once the servers were told about tasks of ended operations; bounded."""

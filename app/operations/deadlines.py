@@ -23,6 +23,12 @@ class Deadlines:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_at(operation.deadline, self._pass)
 
+    def stop(self) -> None:
+        """Heed nothing that is open any more; what is begun later is heeded again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _pass(self) -> None:
         loop, self._timer = asyncio.get_running_loop(), None
         for operation in self._operations.values():

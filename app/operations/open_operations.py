@@ -78,6 +78,10 @@ class OpenOperations:
     def __len__(self) -> int:
         return len(self._open)
 
+    def forget(self) -> None:
+        """Hold nothing any more, not even a timer; none is open."""
+        self._deadlines.stop()
+
     def find(self, operation: str) -> OpenOperation | None:
         """Return the open operation of this id."""
         return self._open.get(operation)

@@ -43,3 +43,17 @@ async def test_one_that_is_begun_after_the_others_ended_is_stopped_too() -> None
     with anyio.fail_after(5):
         while not scope.cancel_called:
             await anyio.sleep(0.005)
+
+
+async def test_one_that_was_stopped_holds_no_timer_and_heeds_what_comes() -> None:
+    operations: dict[str, OpenOperation] = {"a": due_in(60, None)}
+    deadlines = Deadlines(operations)
+    deadlines.stop()
+    deadlines.heed(operations.pop("a"))
+    deadlines.stop()
+    assert deadlines._timer is None
+    operations["b"] = due_in(0.01, scope := anyio.CancelScope())
+    deadlines.heed(operations["b"])
+    with anyio.fail_after(5):
+        while not scope.cancel_called:
+            await anyio.sleep(0.005)
