@@ -1,6 +1,6 @@
 """The generation of each server: which committed change of its workspace was the last of its name. SPEC §lifecycle."""
 
-from collections.abc import Collection
+from collections.abc import Container
 
 
 class Generations:
@@ -19,6 +19,6 @@ class Generations:
         self._last += 1
         self._of[name] = self._last
 
-    def keep(self, names: Collection[str]) -> None:
+    def keep(self, names: Container[str]) -> None:
         """Forget every other name; nobody may remember a generation of one."""
         self._of = {name: generation for name, generation in self._of.items() if name in names}

@@ -17,6 +17,8 @@ class Gate:
     def __init__(self, server: str) -> None:
         self._server = server
         self._lock = asyncio.Lock()  # One of anyio takes 700 bytes more.
+        self._near = 0
+        """How many hold the lock or wait for it: between two of them it is not locked."""
         self._operations: dict[str, None] = {}
 
     @property
@@ -24,10 +26,15 @@ class Gate:
         """The ids of the active operations, oldest first."""
         return tuple(self._operations)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody is counted, or holds it, or waits for that."""
+        return bool(self._operations or self._near)
+
     async def enter(self, operation: str) -> None:
         """Count the operation; waits while a commit is under way."""
         if self._lock.locked():
-            async with self._lock:
+            async with self._locked():
                 self._operations[operation] = None
         else:  # Nothing is awaited, so nobody comes in between.
             self._operations[operation] = None
@@ -43,7 +50,7 @@ class Gate:
         Raises:
             ServerBusy: an operation is counted.
         """
-        async with self._lock:
+        async with self._locked():
             self.require_quiet()
             yield
 
@@ -55,3 +62,12 @@ class Gate:
         """
         if self._operations:
             raise ServerBusy(self._server, operations=self.operations)
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncGenerator[None]:
+        self._near += 1
+        try:
+            async with self._lock:
+                yield
+        finally:
+            self._near -= 1

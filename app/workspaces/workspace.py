@@ -231,8 +231,7 @@ class Workspace:
         """Count one user less."""
         self._users -= 1
         self._last_used = asyncio.get_running_loop().time()
-        if not self._users:
-            self._forget_names()
+        self._forget_names()
 
     # What the change protocol asks of it
 
@@ -248,13 +247,19 @@ class Workspace:
         return self._generations.of(name)
 
     def _forget_names(self) -> None:
-        """Drop what is kept of names that are gone, once nobody can remember them either."""
-        known = self.effective.servers
-        if len(self._gates) > 2 * len(known) + NAMES_KEPT:
-            self._gates = {
-                name: gate for name, gate in self._gates.items() if name in known or gate.operations
-            }
-            self._generations.keep({*known, *(each.name for each in self.pending.all())})
+        """Drop what is kept of names that are gone, but of those that a change or an operation is under way for.
+
+        A workspace may be in use for ever: somebody watches it.
+        """
+        if len(self._gates) <= 2 * len(self.effective.servers) + NAMES_KEPT:
+            return
+        pending = {each.name for each in self.pending.all()}
+        self._gates = {
+            name: gate
+            for name, gate in self._gates.items()
+            if name in self.effective.servers or name in self.preparations or name in pending or gate.is_held
+        }
+        self._generations.keep(self._gates)
 
     async def open(self, target: Target) -> Connection:
         """Return a prepared connection that lives in the workspace's group.

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -9,9 +10,10 @@ import pytest
 
 from app.core.problems import ServerNotConnected
 from app.core.snapshot import ServerState
+from app.workspaces import workspace as module
 from tests.support.peers.programs import scripted_definition
 from tests.support.processes import peers_of
-from tests.support.scripted_http import scripted_http
+from tests.support.scripted_http import scripted_http, stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("lifecycle")
@@ -84,3 +86,31 @@ async def test_a_server_that_comes_back_with_a_catalog_against_policy_keeps_its_
 
 def _state(house: WorkspaceHouse) -> ServerState:
     return house.workspace().snapshot.servers["p"].state
+
+
+@pytest.mark.spec("limits", "lifecycle")
+async def test_a_workspace_in_use_forgets_names_that_are_gone_and_none_that_something_is_under_way_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "NAMES_KEPT", 2)
+    async with scripted_http() as peer, scripted_http() as slow, workspace_house(tmp_path) as house:
+        workspace, gate = house.workspace(), anyio.Event()
+        with workspace.in_use():
+            await house.act("attach", server=http(slow, "again"))
+            await house.act("detach", name="again")
+            seen = len(slow.of("server/discover"))
+            body = (
+                '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
+            )
+            slow.answers["server/discover"] = stream(gate, f"data: {body}\n\n")
+            async with anyio.create_task_group() as group:
+                group.start_soon(partial(house.act, "attach", server=http(slow, "again")))
+                with anyio.fail_after(5):
+                    while len(slow.of("server/discover")) == seen:
+                        await anyio.sleep(0.005)
+                for number in range(6):
+                    await house.act("attach", server=http(peer, f"gone-{number}"))
+                    await house.act("detach", name=f"gone-{number}")
+                assert len(workspace._gates) <= 3
+                gate.set()
+        assert list(await house.listed()) == ["again"]
