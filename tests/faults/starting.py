@@ -197,7 +197,7 @@ async def held(world: World) -> dict[str, int]:
     return {
         "fd": len([each async for each in (process / "fd").iterdir()]),
         "thread": len([each async for each in (process / "task").iterdir()]),
-        "task": int(await counted.read_text()),
+        "task": int((await counted.read_text()).split()[0]),
     }
 
 

@@ -12,7 +12,7 @@ from tests.support.daemon import Daemon
 from tests.support.processes import children, command_lines
 
 INSPECTOR = Path(__file__).parents[1] / "faults" / "inspector"
-"""Lets SIGUSR2 write the number of the daemon's tasks to the file that TASK_COUNT names."""
+"""Lets SIGUSR2 write the numbers of the daemon's tasks and blocks to the file that TASK_COUNT names."""
 GAUGES = (
     "plurnk_connections",
     "plurnk_open_operations",
@@ -33,6 +33,8 @@ class Remains:
     children: tuple[str, ...]
     """The command lines of all descendants but the reaper; zombies have an empty one."""
     gauges: tuple[tuple[str, float], ...]
+    blocks: int
+    """Pieces of memory that Python holds, garbage left out."""
     files: tuple[str, ...]
     """What lies in the home and the directory for temporary files beside what always does."""
 
@@ -42,15 +44,22 @@ async def remains(daemon: Daemon) -> Remains:
     process = Path(f"/proc/{daemon.pid}")
     text = await _metrics(daemon)
     lines = command_lines(children(daemon.pid)).values()
+    tasks, blocks = await _inside(daemon)
     found = [each.name for each in daemon.home.iterdir() if each.name not in FILES]
     return Remains(
-        tasks=await _tasks(daemon) - int(_sum(text, "plurnk_workspaces")),
+        tasks=tasks - int(_sum(text, "plurnk_workspaces")),
         threads=len(list((process / "task").iterdir())),
         descriptors=len(list((process / "fd").iterdir())),
         children=tuple(sorted(line for line in lines if "reaper_process" not in line)),
+        blocks=blocks,
         gauges=tuple((name, _sum(text, name)) for name in GAUGES),
         files=tuple(sorted([*found, *(each.name for each in temporary(daemon).iterdir())])),
     )
+
+
+async def connections(daemon: Daemon) -> float:
+    """Return how many connections to servers there are."""
+    return _sum(await _metrics(daemon), "plurnk_connections")
 
 
 def temporary(daemon: Daemon) -> Path:
@@ -58,14 +67,16 @@ def temporary(daemon: Daemon) -> Path:
     return daemon.directory / "tmp"
 
 
-async def _tasks(daemon: Daemon) -> int:
+async def _inside(daemon: Daemon) -> tuple[int, int]:
+    """Return the numbers of tasks and of blocks."""
     counted = anyio.Path(daemon.directory / "tasks")
     await counted.unlink(missing_ok=True)
     os.kill(daemon.pid, signal.SIGUSR2)
     with anyio.fail_after(20):
         while not await counted.exists():
             await anyio.sleep(0.01)
-    return int(await counted.read_text())
+    tasks, blocks = (await counted.read_text()).split()
+    return int(tasks), int(blocks)
 
 
 async def _metrics(daemon: Daemon) -> str:

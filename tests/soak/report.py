@@ -7,7 +7,7 @@ from tests.soak.memory import Memory
 from tests.soak.remains import Remains
 from tests.soak.soaking import Figures
 
-ROWS: Final = ("tasks", "threads", "descriptors", "children")
+ROWS: Final = ("tasks", "threads", "descriptors", "children", "blocks")
 
 
 def figures_of(figures: Figures) -> str:
@@ -43,9 +43,10 @@ def _memory(memory: Memory) -> list[str]:
     shown = memory.at_intervals(10)
     since = memory.judged[0][0] / 60 if memory.judged else 0.0
     return [
-        "| minute of the long life | " + " | ".join(f"{seconds / 60:.1f}" for seconds, _ in shown) + " |",
+        "| minute of the long life | " + " | ".join(f"{seconds / 60:.1f}" for seconds, _, _ in shown) + " |",
         "|---|" + "---|" * len(shown),
-        "| MiB | " + " | ".join(f"{mib:.1f}" for _, mib in shown) + " |",
+        "| MiB | " + " | ".join(f"{mib:.1f}" for _, mib, _ in shown) + " |",
+        "| connections | " + " | ".join(f"{connections:.0f}" for _, _, connections in shown) + " |",
         "",
         f"from minute {since:.1f} on {memory.growth:+.2f} MiB a minute, of {memory.growth_allowed:.1f} that may be",
     ]

@@ -16,10 +16,10 @@ import anyio
 
 from tests.soak.calling import call, calls_and_a_change, leave, settle
 from tests.soak.changing import change, look
-from tests.soak.memory import Memory, resident_mib
+from tests.soak.memory import BLOCKS_LEFT_MAX, REST_S, Memory, resident_mib
 from tests.soak.model import Workspace
 from tests.soak.peers import DEFAULT, peers
-from tests.soak.remains import INSPECTOR, Remains, remains, temporary
+from tests.soak.remains import INSPECTOR, Remains, connections, remains, temporary
 from tests.soak.world import GONE, World, log_of, new_workspaces
 from tests.support.daemon import Daemon
 
@@ -47,6 +47,8 @@ class Effort:
     seconds: float = 180.0
     workspaces: int = 300
     clients: int = 12
+    is_rested: bool = False
+    """Whether what is left is looked at once the ends of operations are forgotten."""
     pause: float = 0.0
     """Seconds that a client waits at most before it does the next thing."""
     seed: int = 0
@@ -116,6 +118,10 @@ async def _soaked(world: World, effort: Effort) -> Figures:
             world.is_over = True
         group.cancel_scope.cancel()
     after = await _ended(world, before)
+    if effort.is_rested:
+        await anyio.sleep(REST_S)
+        after = await _quiet(world, before)
+        assert after.blocks - before.blocks <= BLOCKS_LEFT_MAX, (before, after)
     world.require_calls()
     assert await world.daemon.stop() == 0
     world.require_database()
@@ -197,15 +203,15 @@ async def _end_life(world: World) -> None:
     assert status == (0 if number == signal.SIGTERM else -signal.SIGKILL), status
 
 
-async def _long_life(world: World, until: float) -> list[tuple[float, float]]:
-    """Return how much memory the daemon had at which second of its life."""
+async def _long_life(world: World, until: float) -> list[tuple[float, float, float]]:
+    """Return how much memory and how many connections the daemon had at which second of its life."""
     began = time.monotonic()
-    points: list[tuple[float, float]] = []
+    points: list[tuple[float, float, float]] = []
     while (now := time.monotonic()) < until:
         assert world.daemon.process is not None
         assert world.daemon.process.poll() is None, "the daemon ended by itself"
-        points.append((now - began, resident_mib(world.daemon.pid)))
-        await anyio.sleep(0.5)
+        points.append((now - began, resident_mib(world.daemon.pid), await connections(world.daemon)))
+        await anyio.sleep(1)
     return points
 
 
@@ -248,7 +254,7 @@ async def _quiet(world: World, expected: Remains | None) -> Remains:
     with anyio.move_on_after(QUIET_S):
         while True:
             seen.append(await remains(world.daemon))
-            if expected is None and len(seen) > 20 and seen[-1] == seen[-10]:
+            if expected is None and len(seen) > 20 and _is_within(seen[-1], seen[-10]):
                 return seen[-1]
             if expected is not None and _is_within(seen[-1], expected):
                 return seen[-1]
@@ -259,5 +265,11 @@ async def _quiet(world: World, expected: Remains | None) -> Remains:
 def _is_within(now: Remains, expected: Remains) -> bool:
     """Whether nothing is held that was not held before the first client came."""
     fewer = now.tasks <= expected.tasks and now.threads <= expected.threads
-    same = replace(now, tasks=expected.tasks, threads=expected.threads, descriptors=expected.descriptors)
+    same = replace(
+        now,
+        tasks=expected.tasks,
+        threads=expected.threads,
+        descriptors=expected.descriptors,
+        blocks=expected.blocks,
+    )
     return fewer and now.descriptors <= expected.descriptors and same == expected

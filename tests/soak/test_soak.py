@@ -53,13 +53,13 @@ def test_the_slope_is_that_of_the_line() -> None:
     assert slope([(0, 1), (1, 1)]) == slope([(0, 1)]) == slope([]) == 0.0
 
 
-def memory(*pieces: tuple[int, float]) -> Memory:
-    """Return a life of pieces, each of so many minutes at so many MiB a minute."""
-    points, mib = [(0.0, 100.0)], 100.0
+def memory(*pieces: tuple[int, float], more: float = 0.0) -> Memory:
+    """Return a life of pieces, each of so many minutes at so many MiB a minute; connections are so many more."""
+    points, mib = [(0.0, 100.0, 0.0)], 100.0
     for minutes, rate in pieces:
         for _ in range(minutes * 60):
             mib += rate / 60
-            points.append((points[-1][0] + 1, mib))
+            points.append((points[-1][0] + 1, mib, points[-1][2] + more / 60))
     return Memory(points)
 
 
@@ -67,13 +67,24 @@ def memory(*pieces: tuple[int, float]) -> Memory:
     ("life", "is_settled", "growth", "is_flat"),
     [
         (memory((10, 5.0), (5, 0.0)), True, 0.0, True),
-        (memory((15, 1.0)), True, 1.0, False),
-        (memory((30, 0.0), (30, 1.0)), True, 0.93, False),
+        (memory((15, 1.1)), True, 1.1, False),
+        (memory((30, 0.0), (30, 2.0)), True, 1.86, False),
+        (memory((15, 1.5), more=3.0), True, 1.5, True),
+        (memory((15, 1.5), more=2.0), True, 1.5, False),
         (memory((5, 20.0)), False, 20.0, True),
         (memory((5, 50.0)), False, 50.0, False),
         (Memory([]), False, 0.0, True),
     ],
-    ids=["settles", "grows for ever", "grows late", "young", "leaks outright", "none"],
+    ids=[
+        "settles",
+        "grows for ever",
+        "grows late",
+        "as its connections",
+        "more than its connections",
+        "young",
+        "leaks outright",
+        "none",
+    ],
 )
 def test_a_life_is_judged_once_as_much_is_forgotten_as_comes(
     life: Memory, is_settled: bool, growth: float, is_flat: bool
