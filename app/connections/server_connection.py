@@ -147,7 +147,7 @@ class ServerConnection:
         try:
             await self._open_and_list()
         except BaseException as error:
-            self._problem = error if isinstance(error, Problem) else None
+            self._problem = error.again() if isinstance(error, Problem) else None
             with anyio.CancelScope(shield=True):
                 await self._close_transport()
             self._advance(ConnectionEvent.LOST)
@@ -263,7 +263,7 @@ class ServerConnection:
                 catalog = await preparation.list_all(catalog, capabilities)
             problem = self._silent(preparation.awaits, timeout_ms) if deadline.cancelled_caught else None
         except Problem as raised:
-            problem = raised
+            problem = raised.again()
         self._terms.measures.refreshes.add("ok" if problem is None else problem.code)
         if self._state is not ConnectionState.READY:
             return True  # lost meanwhile: what recovers it lists afresh
@@ -347,7 +347,7 @@ class ServerConnection:
                 await self._close_transport()  # the lost one, at the first attempt
                 await self._open_and_list()
         except Problem as problem:
-            self._problem = problem
+            self._problem = problem.again()
         except Exception:
             # The border of the owner task: one server never takes its workspace down.
             trace = f"recovery-{time.time_ns():x}"

@@ -33,7 +33,7 @@ def resolve(
             try:
                 return EffectiveServer(name, "workspace", parse_record(name, record))
             except Problem as problem:
-                return EffectiveServer(name, "workspace", None, problem)
+                return EffectiveServer(name, "workspace", None, problem.again())
         case _:
             assert_never(record)
 

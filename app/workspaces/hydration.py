@@ -337,5 +337,5 @@ def _unavailable(server: EffectiveServer, problem: Problem | None) -> ServerSnap
         source=server.source,
         state=ServerState.UNAVAILABLE,
         definition=server.definition,
-        problem=problem,
+        problem=problem.again() if problem else None,
     )

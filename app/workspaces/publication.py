@@ -64,7 +64,7 @@ def reported(
     try:
         return published_server(connection, server.definition, server.source, settings)
     except CatalogInvalid as problem:
-        return refused(shown, problem)
+        return refused(shown, problem.again())
 
 
 def refused(server: ServerSnapshot[Connection], problem: Problem) -> ServerSnapshot[Connection]:

@@ -40,7 +40,9 @@ async def test_a_failed_preparation_has_closed_its_transport() -> None:
         with pytest.raises(Problem) as raised:
             await home.connection.prepare()
         assert raised.value.code == "catalog-invalid"
-        assert home.connection.problem is raised.value
+        assert home.connection.problem is not None
+        assert home.connection.problem.document() == raised.value.document()
+        assert home.connection.problem.__traceback__ is None
         assert home.connection.state is ConnectionState.FAILED
         assert home.ways[0].closed == 1
         assert await home.connection.retire() is None

@@ -64,4 +64,5 @@ def test_a_row_that_no_longer_validates_is_told_by_its_server_alone() -> None:
     assert resolved["a"].problem is None
     assert broken.definition is None
     assert isinstance(broken.problem, DefinitionInvalid)
+    assert broken.problem.__traceback__ is None
     assert broken.problem.facts["server"] == "b"

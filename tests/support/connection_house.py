@@ -106,6 +106,8 @@ class House:
 
     def note(self, connection: ServerConnection) -> None:
         problem = connection.problem
+        # What is shown may be shown for long: it holds no frame of what failed.
+        assert problem is None or problem.__traceback__ is None
         self.news.append((connection.state, problem.code if problem else None))
         self.changed.set()
 

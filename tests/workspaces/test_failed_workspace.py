@@ -121,3 +121,15 @@ async def test_a_problem_that_many_are_told_keeps_none_of_them_alive(
         kept = house.workspace().hydration._load_problem
         assert kept is not None
         assert kept.__traceback__ is None
+
+
+@pytest.mark.parametrize("mode", ["strict", "isolate"])
+async def test_what_is_shown_of_a_server_that_cannot_be_had_keeps_nothing_of_the_attempt_alive(
+    tmp_path: Path, mode: str
+) -> None:
+    environment = {"PLURNK_HYDRATION": mode}
+    async with workspace_house(tmp_path, defaults={"bad": GONE}, environment=environment) as house:
+        assert await states(house) == {"bad": "unavailable"}
+        problem = house.workspace().snapshot.servers["bad"].problem
+        assert problem is not None
+        assert (problem.__traceback__, problem.__cause__, problem.__context__) == (None, None, None)
