@@ -72,7 +72,8 @@ class Memory:
         is_judged = len(self.judged) >= POINTS_MIN
         assert not is_judged or self.growth <= self.growth_allowed, (
             self.growth,
-            self.points[:: POINTS_MIN // 6],
+            self.growth_allowed,
+            self.at_intervals(20),
         )
 
     def at_intervals(self, count: int) -> list[tuple[float, float, float]]:
