@@ -48,6 +48,8 @@ class Done:
     """The action ended; ``result`` is what SPEC §actions lists for its kind."""
 
     result: JsonObject
+    encoded: bytes | None = field(default=None, compare=False, repr=False)
+    """The result as JSON, where it has been written already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from app.operations.board import Settled, Waiting
 def action_outcome(rest: Settled | Waiting) -> ActionOutcome:
     """Return the action's outcome."""
     match rest:
-        case Settled(result=result):
-            return Done(result)
+        case Settled(result=result, encoded=encoded):
+            return Done(result, encoded)
         case Waiting(operation=operation, interrupts=interrupts):
             return Interrupted(operation, interrupts)
         case _:

@@ -73,7 +73,7 @@ async def resume(
         except Exception as error:
             raise _bug(run, "resume", error) from error
     if isinstance(ended, Settled):
-        return ended.kind, Done(ended.result)
+        return ended.kind, Done(ended.result, ended.encoded)
     return ended.kind, Interrupted(ended.operation, ended.interrupts)
 
 

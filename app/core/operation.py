@@ -136,7 +136,7 @@ class Operation:
             return self._again(required, entries)
         if all(map(_consents, entries)):
             return self.work.request
-        return self._end(OperationEvent.COMPLETED, Completed(self.work.refused))
+        return self._end(OperationEvent.COMPLETED, Completed.of(self.work.refused))
 
     def dispatching(self, request: Send) -> None:
         """Note that a request is about to be handed to the connection."""
@@ -262,7 +262,7 @@ class Operation:
             shown = self.work.interpret(result.value)
         except Problem as problem:
             return self.fail(problem)
-        return self._end(OperationEvent.COMPLETED, Completed(shown))
+        return self._end(OperationEvent.COMPLETED, Completed.of(shown))
 
     def _input_required(self, result: Result) -> Step:
         """Return the questions of the result, all at once, or the wait after which it is answered by its state."""

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import orjson
+
+from app.core.compact_bytes import compact
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
 from app.core.problem import Problem
@@ -51,6 +54,13 @@ class Completed:
     """The end: the result of the action."""
 
     result: JsonObject
+    encoded: bytes
+    """The result as JSON, written once for all who send or keep it."""
+
+    @classmethod
+    def of(cls, result: JsonObject) -> "Completed":
+        """Return the end with this result."""
+        return cls(result, compact(orjson.dumps(result)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How a call to the board can return, and how a settled operation repeats its end. SPEC §calls."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from app.core.events import Interrupt
@@ -17,6 +17,8 @@ class Settled:
     kind: str
     """The kind of the action that began the operation."""
     result: JsonObject
+    encoded: bytes | None = field(default=None, compare=False, repr=False)
+    """The result as JSON, where it has been written already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def settled(operation: str, kind: str, ending: Ending) -> Settled:
         Problem: the one it ended in, each time a fresh copy.
     """
     match ending:
-        case Completed(result):
-            return Settled(operation, kind, result)
+        case Completed(result, encoded):
+            return Settled(operation, kind, result, encoded)
         case Failed(problem):
             told = problem.again()
             told.stage = Stage.OPERATION

@@ -12,7 +12,6 @@ from typing import Final
 
 import orjson
 
-from app.core.compact_bytes import compact
 from app.core.problem import Problem
 from app.core.steps import Completed, Ending, Failed
 
@@ -46,7 +45,9 @@ class SettledOperation:
     @property
     def ending(self) -> Ending:
         """Its end, as it was."""
-        return Failed(self.end) if isinstance(self.end, Problem) else Completed(orjson.loads(self.end))
+        if isinstance(self.end, Problem):
+            return Failed(self.end)
+        return Completed(orjson.loads(self.end), self.end)
 
     @property
     def size(self) -> int:
@@ -58,8 +59,8 @@ class SettledOperation:
 def kept_end(ending: Ending) -> bytes | Problem:
     """Return the end without anything that it holds alive."""
     match ending:
-        case Completed(result):
-            return compact(orjson.dumps(result))
+        case Completed(_, encoded):
+            return encoded
         case Failed(problem):
             return problem.again()
 

@@ -76,8 +76,8 @@ async def _end_of(work: Work) -> ActionOutcome | Problem:
 
 async def _send(send: Send, end: ActionOutcome | Problem, stage: Stage) -> None:
     match end:
-        case Done(result):
-            await send_json(send, result, _status(result))
+        case Done(result, encoded):
+            await send_whole(send, _status(result), encoded or orjson.dumps(result))
         case Interrupted(operation, interrupts):
             questions: JsonObject = {
                 "operation": operation,

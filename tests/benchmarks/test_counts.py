@@ -147,7 +147,7 @@ async def test_a_call_is_one_request_and_no_task_and_encodes_each_thing_once(tmp
     assert counts.decoded == 2  # what the client sent, what the server answered
     assert (
         counts.encoded == 3
-    )  # the size of the arguments, the request to the server, the answer to the client
+    )  # the size of the arguments, the request to the server, the answer that is sent and kept
     assert counts.functions <= 560
 
 
@@ -160,8 +160,9 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
         counts = await counted(post, "/", body)
     assert counts.requests == 1
     assert counts.tasks == 0
-    # As with REST the size and the request; what two events have in common, and the arguments as text, once.
-    assert counts.encoded == events + 4
+    # As with REST the size, the request and the result, to be repeated; what two events have in common, and the
+    # arguments as text, once.
+    assert counts.encoded == events + 5
     assert counts.functions <= 685
 
 

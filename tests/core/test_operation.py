@@ -98,7 +98,7 @@ def test_a_call_that_needs_consent_asks_first_and_is_sent_once_accepted() -> Non
 def test_anything_but_an_accept_completes_the_operation_as_rejected(entry: ResumeEntry) -> None:
     machine = operation(needs_consent=True)
     machine.begin()
-    assert machine.answered([entry]) == Completed(REFUSED)
+    assert machine.answered([entry]) == Completed.of(REFUSED)
     assert machine.state is S.COMPLETED
 
 
@@ -110,7 +110,7 @@ def test_a_complete_result_is_interpreted(result_type: JsonObject) -> None:
     machine = operation()
     machine.begin()
     ending = machine.arrived(Result({**result_type, "x": 1}, 20))
-    assert ending == Completed({"status": 200, **result_type, "x": 1})
+    assert ending == Completed.of({"status": 200, **result_type, "x": 1})
 
 
 INVALID = {"code": "tool-result-invalid", "outcome": "executed", "server": "p"}

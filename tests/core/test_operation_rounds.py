@@ -46,7 +46,7 @@ def test_the_request_itself_is_sent_again_with_answers_and_state_alone_beside_it
     responses: JsonObject = {"a": {"action": "accept", "content": {"env": "prod"}}, "b": {"action": "accept"}}
     assert again == Send("tools/call", {**PARAMS, "inputResponses": responses, "requestState": STATE}, b"{}")
     assert machine.state is OperationState.WORKING
-    assert arrive(machine, {"x": 1}) == Completed({"status": 200, "x": 1})
+    assert arrive(machine, {"x": 1}) == Completed.of({"status": 200, "x": 1})
 
 
 def test_each_round_answers_its_own_result_and_nothing_of_the_one_before() -> None:

@@ -43,7 +43,7 @@ def test_a_refused_request_is_sent_again_after_the_sign_in() -> None:
     machine = sent()
     assert signed_in(machine, HttpRefusal(403, CHALLENGE)) == REQUEST
     machine.dispatching(REQUEST)
-    assert machine.arrived(Result(GOOD, 9)) == Completed({"status": 200, **GOOD})
+    assert machine.arrived(Result(GOOD, 9)) == Completed.of({"status": 200, **GOOD})
 
 
 def test_where_no_person_can_sign_in_the_refusal_is_the_end() -> None:

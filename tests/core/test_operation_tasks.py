@@ -52,7 +52,7 @@ def test_a_task_is_polled_until_its_result_which_is_that_of_the_request() -> Non
     machine = deferred()
     assert arrive(machine, state("working")) == POLL
     assert machine.task_id == TASK
-    assert arrive(machine, completed(), 70) == Completed({"status": 200, **DONE})
+    assert arrive(machine, completed(), 70) == Completed.of({"status": 200, **DONE})
     assert machine.task_id is None
 
 

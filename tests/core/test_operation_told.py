@@ -36,7 +36,7 @@ def test_each_told_state_is_as_good_as_a_polled_one_and_counts_once() -> None:
     assert isinstance(told(machine, wants(a=form())), Ask)
     assert machine.answered([dismisses("i")]) == updated({"a": {"action": "cancel"}})
     arrive(machine, {})
-    assert told(machine, completed(), 70) == Completed({"status": 200, **DONE})
+    assert told(machine, completed(), 70) == Completed.of({"status": 200, **DONE})
     assert machine.task_id is None
 
 

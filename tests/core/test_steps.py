@@ -9,4 +9,4 @@ pytestmark = pytest.mark.spec("calls")
 
 def test_steps_of_the_same_content_are_equal() -> None:
     assert Wait(0.05, Send("tasks/get", {"taskId": "t"})) == Wait(0.05, Send("tasks/get", {"taskId": "t"}))
-    assert Completed({"status": 200}) == Completed({"status": 200})
+    assert Completed.of({"status": 200}) == Completed.of({"status": 200})

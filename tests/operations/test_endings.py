@@ -10,7 +10,7 @@ from app.operations.endings import Settled, settled
 
 @pytest.mark.spec("calls")
 def test_a_result_is_repeated() -> None:
-    assert settled("op-1", "k", Completed({"status": 200})) == Settled("op-1", "k", {"status": 200})
+    assert settled("op-1", "k", Completed.of({"status": 200})) == Settled("op-1", "k", {"status": 200})
 
 
 @pytest.mark.spec("calls")

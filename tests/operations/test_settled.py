@@ -37,7 +37,7 @@ def kept_of(settled: SettledOperations, count: int) -> list[int]:
 @pytest.mark.parametrize(
     "ending",
     [
-        Completed({"status": 200, "content": [{"type": "text", "text": "grüße"}], "x": [1.5, -1, None]}),
+        Completed.of({"status": 200, "content": [{"type": "text", "text": "grüße"}], "x": [1.5, -1, None]}),
         Failed(ToolCallFailed("p", "it died")),
     ],
     ids=["result", "problem"],

@@ -33,15 +33,15 @@ def test_the_begin_of_a_tool_call_is_told_with_its_arguments() -> None:
 @pytest.mark.parametrize("is_error", [False, True])
 def test_a_result_is_told_as_what_it_is(*, is_error: bool) -> None:
     told: list[RunEvent] = []
-    tell_result("op-1", "call-1", Completed({"content": CONTENT, "isError": is_error}), told.append)
+    tell_result("op-1", "call-1", Completed.of({"content": CONTENT, "isError": is_error}), told.append)
     assert told == [ToolCallEnded("op-1", "call-1", is_error, CONTENT)]
 
 
 @pytest.mark.parametrize(
     ("tool_call_id", "ending"),
     [
-        (None, Completed({"content": CONTENT})),
-        ("call-1", Completed({"rejected": True})),
+        (None, Completed.of({"content": CONTENT})),
+        ("call-1", Completed.of({"rejected": True})),
         ("call-1", Failed(ServerChanged("p"))),
         ("call-1", None),
     ],
