@@ -214,6 +214,14 @@ def test_every_attack_and_fault_of_the_documents_is_shown_by_a_test_that_exists(
         )
 
 
+def test_every_injected_fault_of_the_documents_is_in_a_file_that_exists() -> None:
+    rows = [row for row in (ROOT / "docs/injection.md").read_text().splitlines() if row.startswith("| ")][1:]
+    named = [re.findall(r"`([\w/]+\.py)`", row) for row in rows]
+    assert rows
+    assert all(named), "a fault that no test brings about"
+    assert [file for files in named for file in files if not (ROOT / "tests" / file).exists()] == []
+
+
 @pytest.mark.spec("observe")
 async def test_the_metrics_of_the_specification_are_those_of_the_registry() -> None:
     async with doors_house() as doors:
