@@ -34,6 +34,8 @@ class Flight:
     settled: asyncio.Future[Settled]
     gate: ProgressGate | ListenGate | None
     written: Written | None = None
+    is_doubted: bool = False
+    """Whether something that seems to be its answer came, and ends it soon."""
 
     @property
     def stands(self) -> bool:
@@ -91,7 +93,9 @@ class Flights:
 
     def doubt(self, identifier: int | None, fault: AnswerMalformed) -> None:
         """End the request that something seems to answer, where no better answer comes soon."""
-        if identifier in self._by_id:
+        flight = self.found(identifier)
+        if flight is not None and not flight.is_doubted:
+            flight.is_doubted = True
             asyncio.get_running_loop().call_later(BETTER_SECONDS, self.settle, identifier, fault)
 
     def _only(self) -> int | None:

@@ -1,11 +1,12 @@
 """Whose answer a message of a child is. SPEC §connection. H6, R1."""
 
+import asyncio
 from typing import Any
 
 import anyio
 import pytest
 
-from app.connections.flights import Flights
+from app.connections.flights import BETTER_SECONDS, Flights
 from app.connections.listen_gate import ListenGate
 from app.connections.progress import ProgressGate
 from app.connections.subscription_filter import Filter, News
@@ -90,3 +91,17 @@ async def test_what_is_ours_but_for_its_form_ends_its_request_unless_a_better_an
     assert asked["mended"].settled.result() == RESULT
     assert not asked["other"].settled.done()
     assert not asked["gone"].settled.done()
+
+
+async def test_a_flood_of_such_answers_is_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[float] = []
+    loop, flights = asyncio.get_running_loop(), Flights()
+
+    def note(delay: float, *_: object) -> None:
+        timers.append(delay)
+
+    monkeypatch.setattr(loop, "call_later", note)
+    flights.open(1, None)
+    for _ in range(1000):
+        flights.take(Response("1", RESULT))
+    assert timers == [BETTER_SECONDS]
