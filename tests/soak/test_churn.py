@@ -70,12 +70,14 @@ async def test_many_hundreds_of_names_leave_the_resident_set_as_it_was(tmp_path:
     rounds: list[Counter[str]] = []
     resident: list[float] = []
     async with churn(tmp_path) as house:
-        for first in range(0, 3 * MANY, MANY):
+        for first in range(0, 4 * MANY, MANY):
             await house.cycles(range(first, first + MANY))
             rounds.append(held())
             resident.append(resident_mib(os.getpid()))
-    assert grown(rounds, MANY) == {}
-    assert resident[-1] - resident[0] <= RESIDENT_MAX, resident
+    assert grown(rounds[1:], MANY) == {}
+    assert resident[-1] - resident[1] <= RESIDENT_MAX, (
+        resident
+    )  # Until then the allocator takes what it needs.
 
 
 def test_what_grows_in_every_round_is_told() -> None:
