@@ -75,9 +75,8 @@ async def test_many_hundreds_of_names_leave_the_resident_set_as_it_was(tmp_path:
             rounds.append(held())
             resident.append(resident_mib(os.getpid()))
     assert grown(rounds[1:], MANY) == {}
-    assert resident[-1] - resident[1] <= RESIDENT_MAX, (
-        resident
-    )  # Until then the allocator takes what it needs.
+    # Until the second round ends the allocator takes what it needs.
+    assert resident[-1] - resident[1] <= RESIDENT_MAX, resident
 
 
 def test_what_grows_in_every_round_is_told() -> None:
