@@ -110,6 +110,7 @@ async def test_a_read_tool_is_called_at_once_and_its_result_comes_back_as_it_was
         started = house.events[0]
         assert isinstance(started, ToolCallStarted)
         call_id = started.tool_call_id
+        assert call_id == f"call-{operation.removeprefix('op-')}"
         assert ended == [
             Settled(
                 operation,

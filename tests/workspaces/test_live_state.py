@@ -55,8 +55,14 @@ def test_several_changes_in_one_block_are_one_delta() -> None:
         state.put("operations", "op-1", {"state": "working"})
         with state.one_change():
             state.put("interactions", "i~/1", {})
+        state.drop("operations", "op-1")
     assert [[step["path"] for step in delta] for delta in heard] == [
-        ["/plurnk/operations/op-1", "/plurnk/interactions/i~0~11", "/plurnk/rev"]
+        [
+            "/plurnk/operations/op-1",
+            "/plurnk/interactions/i~0~11",
+            "/plurnk/operations/op-1",
+            "/plurnk/rev",
+        ]
     ]
 
 
