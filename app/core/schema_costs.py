@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from app.core.json_value import Json
-from app.core.schema_keywords import resolve, subschemas
+from app.core.schema_keywords import IN_PLACE, REFERENCES, resolve, subschemas
 from app.core.schema_work import Work
 
 VALUE_DEPTH_MAX: Final = 200
@@ -38,20 +38,7 @@ _PATTERN_WEIGHT_MAX = 300_000
 """Of all patterns of a schema: characters times repetitions; some milliseconds to compile."""
 _UNEVALUATED_COST_MAX = 100_000
 
-_IN_PLACE = frozenset(
-    {
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "dependentSchemas",
-        "dependencies",
-    }
-)
+_APPLYING = IN_PLACE | REFERENCES
 """Keywords that apply other schemas to the same value."""
 _REPETITION = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
 _PROPERTY_CLASS = re.compile(r"\\[pP]\{")
@@ -88,7 +75,7 @@ class Costs:
             self.patterns.append(pattern)
         if isinstance(patterned, dict):
             self.patterns.extend(patterned)
-        if not _IN_PLACE.isdisjoint(schema):
+        if not _APPLYING.isdisjoint(schema):
             self.in_place += 1
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self.has_unevaluated = True

@@ -33,6 +33,10 @@ _LIST: Final = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
 _MAP: Final = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
+IN_PLACE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"})
+"""Keywords that apply other schemas to the same value; ``then`` and ``else`` do beside ``if``."""
+REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+"""Keywords that apply a schema of elsewhere to the same value."""
 _SUPPORTED: Final = (
     "json-schema.org/draft/2020-12/schema",
     "json-schema.org/draft/2019-09/schema",

@@ -8,17 +8,13 @@ does to a value without members, and its target counts once more by itself.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.core.json_value import Json, JsonObject
-from app.core.schema_keywords import subschemas
+from app.core.schema_keywords import IN_PLACE, subschemas
 from app.core.schema_references import References
 
-_IN_PLACE: Final = frozenset(
-    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
-)
-"""Keywords that apply other schemas to the same value; so do references."""
+_IN_PLACE: Final = IN_PLACE | {"then", "else"}
 _NOT_APPLIED: Final = frozenset({"$defs", "definitions", "contentSchema"})
 _WHOLE: Final = ("uniqueItems", "contentMediaType", "contentEncoding")
 """Keywords that look at the whole of a value, however large."""
@@ -33,8 +29,7 @@ class CircleInPlace(Exception):
     """A schema applies itself to the same value again, by more than one way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What applying a schema to one value may look at."""
 
     nodes: int = 0
@@ -60,15 +55,11 @@ def work_of(schema: JsonObject) -> Work:
     if len(_walked(in_place, range(len(in_place)))[1]) > 1:
         raise CircleInPlace
     there, back = (_Counted(parts, is_reversed=each).total() for each in (False, True))
-    return Work(*(max(pair) for pair in zip(_numbers(there), _numbers(back), strict=True)))
-
-
-def _numbers(work: Work) -> tuple[int, int, int, int]:
-    return work.nodes, work.patterns, work.stepwise, work.whole
+    return Work(*map(max, zip(there, back, strict=True)))
 
 
 def _sum(works: Iterable[Work]) -> Work:
-    return Work(*map(sum, zip(*map(_numbers, works), strict=True)))
+    return Work(*map(sum, zip(*works, strict=True)))
 
 
 class _Parts:
