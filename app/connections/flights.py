@@ -73,10 +73,8 @@ class Flights:
 
     def settle(self, identifier: Json, settled: Settled) -> bool:
         """Return whether a request with this id waited and now has its end."""
-        flight = self.found(identifier)
-        if flight is None or type(identifier) is not int:
+        if type(identifier) is not int or (flight := self._by_id.pop(identifier, None)) is None:
             return False
-        del self._by_id[identifier]
         if not flight.settled.done():
             flight.settled.set_result(settled)
         return True

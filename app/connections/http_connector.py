@@ -15,8 +15,6 @@ from typing_extensions import override
 
 HEADS_MAX: Final = 64
 """Heads of answers that may wait to be taken; one request at a time is on a connection."""
-
-
 _HANGUP: Final = getattr(select, "POLLRDHUP", 0)
 """Linux tells of a peer that closed its side; elsewhere only a connection that is gone altogether shows."""
 
@@ -25,6 +23,7 @@ class BoundedHandler(ResponseHandler):
     """One connection; it is aborted where too many heads wait."""
 
     _hangup: "select.poll | None" = None
+    """Asks the system about the connection; made when it is first used."""
 
     def has_hung_up(self) -> bool:
         """Return whether the peer has closed its side, as the system knows it now, whether or not the loop noticed."""
