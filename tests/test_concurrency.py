@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from app.concurrency import Latch, cancel_scope
+from app.concurrency import Latch, Stop, cancel_scope
 
 
 async def test_a_scope_is_one_of_anyio() -> None:
@@ -82,3 +82,71 @@ async def test_who_gives_up_waiting_leaves_the_latch_to_others() -> None:
 
 def test_a_latch_nobody_waits_for_is_small() -> None:
     assert sys.getsizeof(Latch()) <= 64
+
+
+async def stopped(stop: Stop, within: anyio.CancelScope) -> list[str]:
+    """Wait in the block for ever; return what came after what."""
+    seen: list[str] = []
+    try:
+        with within:
+            with stop:
+                await anyio.sleep_forever()
+            seen.append("after the block")
+            await checkpoint()
+            seen.append("went on")
+    finally:
+        seen.append("scope left")
+    return seen
+
+
+async def run_stopped(*calls: str) -> tuple[list[str], anyio.CancelScope]:
+    stop, within, seen = Stop(), anyio.CancelScope(), list[str]()
+
+    async def run() -> None:
+        seen.extend(await stopped(stop, within))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await anyio.wait_all_tasks_blocked()
+            for each in calls:
+                stop.call() if each == "stop" else within.cancel()
+    return seen, within
+
+
+@pytest.mark.parametrize("calls", [["stop"], ["stop", "stop"]])
+async def test_a_stop_ends_its_block_alone(calls: list[str]) -> None:
+    seen, within = await run_stopped(*calls)
+    assert seen == ["after the block", "went on", "scope left"]
+    assert not within.cancelled_caught
+
+
+@pytest.mark.parametrize("calls", [["scope"], ["scope", "stop"], ["stop", "scope"]])
+async def test_who_cancels_more_than_the_block_is_not_stopped_by_it(calls: list[str]) -> None:
+    seen, within = await run_stopped(*calls)
+    assert "went on" not in seen
+    assert within.cancelled_caught
+
+
+async def test_a_stop_that_nobody_waits_for_any_more_does_nothing() -> None:
+    stop = Stop()
+    stop.call()
+    with stop:
+        await checkpoint()
+    stop.call()
+    await checkpoint()
+    assert not stop.is_called
+
+
+async def test_an_error_of_the_block_is_raised_though_it_was_stopped() -> None:
+    async def fail(stop: Stop) -> None:
+        with stop:
+            stop.call()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                raise ValueError("its own")
+
+    with pytest.raises(ValueError, match="its own"):
+        await fail(Stop())
+    await checkpoint()

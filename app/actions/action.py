@@ -13,6 +13,7 @@ from app.core.principal import Principal
 from app.core.problem import Stage
 from app.core.problems import ParameterInvalid, ParameterRequired
 from app.core.telemetry import Telemetry
+from app.core.value import value
 from app.operations.board import Boards
 from app.ports import Store
 from app.settings import Settings
@@ -31,7 +32,7 @@ class Host:
     telemetry: Telemetry = field(default_factory=Telemetry)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Run:
     """One action being performed for one caller."""
 
@@ -43,7 +44,7 @@ class Run:
     """The AG-UI thread that asked, where one did."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Done:
     """The action ended; ``result`` is what SPEC §actions lists for its kind."""
 
@@ -52,7 +53,7 @@ class Done:
     """The result as JSON, where it has been written already."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Interrupted:
     """The operation waits for a person."""
 
@@ -103,18 +104,13 @@ class Action(Generic[ParamsT]):
     is_audited: bool = False
     """Whether it changes what a workspace is, and so leaves a row in the audit table."""
 
-    async def perform(self, run: Run, members: dict[str, Any]) -> ActionOutcome:
-        """Check the members of the action object besides ``kind`` and run the action.
+    def parse(self, members: dict[str, Any]) -> ParamsT:
+        """Return the parameters that the members of the action object besides ``kind`` are.
 
         Raises:
             ParameterRequired: one is missing.
             ParameterInvalid: one is unknown or of the wrong type.
-            Problem: the action's own.
         """
-        return await self.run(run, self.parse(members))
-
-    def parse(self, members: dict[str, Any]) -> ParamsT:
-        """Return the parameters, or raise ParameterRequired or ParameterInvalid naming the first faulty one."""
         try:
             return self.params.model_validate(members)
         except ValidationError as error:

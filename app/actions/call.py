@@ -21,7 +21,9 @@ class CallParams(Params):
 
 
 async def _run(run: Run, params: CallParams) -> ActionOutcome:
-    board, server = run.host.boards.of(run.workspace), parse_server_name(params.server, field="server")
+    board, server = run.host.boards.of(run.workspace), params.server
+    if server not in run.workspace.snapshot.servers:
+        parse_server_name(server, field="server")
     rest = await tool_call.call(
         board, server, params.tool, params.arguments, observe=run.observe, thread_id=run.thread_id
     )

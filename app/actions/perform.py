@@ -18,6 +18,7 @@ from app.core.principal import Principal
 from app.core.problem import Problem, Stage
 from app.core.problems import ActionRequired, ActionUnknown, Internal, ParameterInvalid, ParameterRequired
 from app.operations.board import ResumeEntry, Settled
+from app.workspaces.workspace import Workspace
 
 log = structlog.get_logger("plurnk.action")
 
@@ -45,8 +46,11 @@ async def perform(
     """
     row, members = _found(action)
     run = _run(host, principal, workspace, observe, thread_id)
-    with run.workspace.in_use():
+    run.workspace.begin_use()
+    try:
         return await _recorded(run, row, members)
+    finally:
+        run.workspace.end_use()
 
 
 async def resume(
@@ -90,7 +94,9 @@ def _found(action: object) -> tuple[Action[Any], dict[str, Any]]:
         raise ParameterInvalid("kind", "a kind is a string")
     if kind not in ACTIONS:
         raise ActionUnknown(kind)
-    return ACTIONS[kind], {name: value for name, value in members.items() if name != "kind"}
+    parameters = members.copy()
+    del parameters["kind"]
+    return ACTIONS[kind], parameters
 
 
 def _run(
@@ -107,13 +113,13 @@ def _run(
 
 async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> ActionOutcome:
     began = time.perf_counter()
-    outcome, server, telemetry = "cancelled", _server(members), run.host.telemetry
+    outcome, server, telemetry = "cancelled", _server(run.workspace, members), run.host.telemetry
     span = telemetry.tracer.begin(
         row.kind, "server", {"plurnk.workspace": run.workspace.name, "plurnk.server": server}
     )
     try:
         with span.entered():
-            ended = await row.perform(run, members)
+            ended = await row.run(run, row.parse(members))
         outcome = _word(ended)
     except Problem as problem:
         outcome = problem.code
@@ -150,12 +156,14 @@ def _word(ended: ActionOutcome) -> str:
             return "ok"
 
 
-def _server(members: dict[str, Any]) -> str | None:
+def _server(workspace: Workspace, members: dict[str, Any]) -> str | None:
     """Return the server an action names, wherever its kind puts it, where it is a name at all."""
     named = members.get("name", members.get("server"))
     if isinstance(named, dict):
         named = cast("dict[str, Any]", named).get("name")
-    return named if isinstance(named, str) and server_name_fault(named) is None else None
+    if not isinstance(named, str):
+        return None
+    return named if named in workspace.snapshot.servers or server_name_fault(named) is None else None
 
 
 def _bug(run: Run, kind: str, error: Exception) -> Internal:

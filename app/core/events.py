@@ -5,23 +5,24 @@ from typing import Any, TypeAlias
 
 from app.core.answers import Progress
 from app.core.json_value import JsonObject
+from app.core.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PreparationStarted:
     """A candidate for this server is being prepared."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PreparationEnded:
     """The preparation is over, however it ended."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallStarted:
     """An operation took up a tool call; its arguments are complete and valid."""
 
@@ -32,7 +33,7 @@ class ToolCallStarted:
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OperationProgressed:
     """The peer reported progress of a call, or of a read or a prompt, which has no tool call."""
 
@@ -41,7 +42,7 @@ class OperationProgressed:
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallEnded:
     """The tool call has a result."""
 

@@ -5,7 +5,7 @@ leases, timers, interrupts' ids and who may answer (``operations``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from app.core.answers import (
@@ -37,6 +37,7 @@ from app.core.remote_errors import fault_problem, refusal_problem
 from app.core.sign_in import SIGN_INS_MAX, callback_url, is_demanded, sign_in_question
 from app.core.steps import Ask, Authorize, Completed, Ending, Failed, Send, SignIn, Step, Wait
 from app.core.task import Task, TaskStatus
+from app.core.value import value
 
 ROUNDS_MAX = 10
 """How often one operation answers an ``input_required`` result."""
@@ -50,7 +51,7 @@ BUSY = frozenset({429, 502, 503, 504})
 """HTTP refusals after which a poll is sent again."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Work:
     """What one operation is about; fixed when it begins."""
 
@@ -72,9 +73,9 @@ class Work:
     """Whether a person can be asked to sign in where the server refuses a request for want of that."""
     consent: tuple[Question, ...] = ()
     """What must be accepted, all of it, before anything is sent."""
-    refused: JsonObject = field(default_factory=dict)
-    """The action's result where consent is refused."""
-    refusals: Mapping[int, Callable[[], Problem]] = field(default_factory=dict)
+    refused: JsonObject | None = None
+    """The action's result where consent is refused; set where that is asked for."""
+    refusals: Mapping[int, Callable[[], Problem]] | None = None
     """JSON-RPC error codes that are a Problem of their own for this request."""
 
 
@@ -136,7 +137,7 @@ class Operation:
             return self._again(required, entries)
         if all(map(_consents, entries)):
             return self.work.request
-        return self._end(OperationEvent.COMPLETED, Completed.of(self.work.refused))
+        return self._end(OperationEvent.COMPLETED, Completed.of(self.work.refused or {}))
 
     def dispatching(self, request: Send) -> None:
         """Note that a request is about to be handed to the connection."""
@@ -174,19 +175,18 @@ class Operation:
         """Return the step after the peer's answer."""
         if self.ending is not None:
             return self.ending
-        if (told := self._told_end()) is not None:
+        task = self._task
+        if task is not None and (told := self._told_end()) is not None:
             return told
+        if isinstance(answer, Result):
+            return self._result(answer) if task is None else self._task_answered(task, answer)
         if self.work.may_sign_in and is_demanded(answer):
             return self._demanded(answer)
-        if self._task is not None:
-            return self._task_answered(self._task, answer)
-        match answer:
-            case Result():
-                return self._result(answer)
-            case RemoteError(code) if code in self.work.refusals:
-                return self.fail(self.work.refusals[code]())
-            case RemoteError() | HttpRefusal():
-                return self.fail(refusal_problem(self.work.server, answer))
+        if task is not None:
+            return self._task_answered(task, answer)
+        if isinstance(answer, RemoteError) and self.work.refusals and answer.code in self.work.refusals:
+            return self.fail(self.work.refusals[answer.code]())
+        return self.fail(refusal_problem(self.work.server, answer))
 
     def faulted(self, fault: RequestFault) -> Step:
         """Return the step after a request that got no answer; only a poll of a task is sent again."""

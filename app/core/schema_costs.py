@@ -92,6 +92,16 @@ class Budget:
     """Patterns that look around or back."""
     whole: int = 0
     """Keywords that look at the whole of a value."""
+    harmless: int = field(init=False, repr=False, compare=False)
+    """Bytes up to which no value can cost too much, whatever is in it."""
+
+    def __post_init__(self) -> None:
+        values = min(WORK_MAX // max(1, self.nodes), _STEPWISE_MAX // max(1, self.stepwise))
+        if self.in_place * VALUE_DEPTH_MAX > _STACK_MAX:
+            values = min(values, _STACK_MAX // self.in_place)
+        size = min(_PATTERN_WORK_MAX // max(1, self.patterns), _WHOLE_WORK_MAX // max(1, self.whole))
+        # A value of so many bytes is at most half as many values, and one.
+        object.__setattr__(self, "harmless", min(size, 2 * values - 1))
 
     @classmethod
     def of(cls, costs: Costs, work: Work) -> "Budget":
@@ -104,6 +114,8 @@ class Budget:
             size = len(orjson.dumps(value))
         except TypeError:
             return f"must be Unicode JSON text that nests at most {VALUE_DEPTH_MAX} levels"
+        if size <= self.harmless:
+            return None
         bound = size // 2 + 1
         if self.patterns * size > _PATTERN_WORK_MAX:
             return "is too large to be checked against the patterns of this schema"

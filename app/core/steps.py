@@ -1,6 +1,5 @@
 """What an operation does next: a request, questions, a wait, or its end. Values only. SPEC §calls."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import orjson
@@ -9,9 +8,10 @@ from app.core.compact_bytes import compact
 from app.core.interrupts import Question
 from app.core.json_value import JsonObject
 from app.core.problem import Problem
+from app.core.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Send:
     """The next step: send this request to the server and feed what arrives to ``arrived``."""
 
@@ -20,28 +20,28 @@ class Send:
     input_schema: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ask:
     """The next step: put these questions, all at once, and feed all answers to ``answered``."""
 
     questions: tuple[Question, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Authorize:
     """The next step: begin a sign-in that satisfies this challenge, and feed where a person signs in to ``begun``."""
 
     challenge: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SignIn:
     """The next step: complete the sign-in with this callback, and say so to ``signed_in``, or ``refused``."""
 
     callback_url: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wait:
     """The next step: wait so long, then perform the step in it."""
 
@@ -49,7 +49,7 @@ class Wait:
     then: Send
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Completed:
     """The end: the result of the action."""
 
@@ -63,7 +63,7 @@ class Completed:
         return cls(result, compact(orjson.dumps(result)))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """The end: the Problem of the action."""
 

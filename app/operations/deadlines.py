@@ -5,6 +5,7 @@ its own; what a stopped one ends in is its driver's to say.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 from app.operations.open_operation import OpenOperation
@@ -21,7 +22,8 @@ class Deadlines:
     def heed(self, operation: OpenOperation) -> None:
         """Have the new operation stopped at its deadline, if it is open and under way then."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_at(operation.deadline, self._pass)
+            seconds = operation.deadline - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._pass)
 
     def stop(self) -> None:
         """Heed nothing that is open any more; what is begun later is heeded again."""
@@ -30,10 +32,10 @@ class Deadlines:
             self._timer = None
 
     def _pass(self) -> None:
-        loop, self._timer = asyncio.get_running_loop(), None
+        self._timer = None
         for operation in self._operations.values():
-            if operation.deadline > loop.time():
+            if operation.deadline > time.monotonic():
                 self.heed(operation)
                 return
-            if operation.scope is not None:
-                operation.scope.cancel()
+            if operation.driven is not None:
+                operation.driven.call()

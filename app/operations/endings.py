@@ -1,15 +1,16 @@
 """How a call to the board can return, and how a settled operation repeats its end. SPEC §calls."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
 from app.core.operation import Completed, Ending, Failed
 from app.core.problem import Stage
+from app.core.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settled:
     """The operation ended with this result of its action."""
 
@@ -21,7 +22,7 @@ class Settled:
     """The result as JSON, where it has been written already."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Waiting:
     """The operation waits for a person."""
 
@@ -31,7 +32,7 @@ class Waiting:
     """Every open one, at least one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StillOpen:
     """The answer was taken; others of the operation are needed before it goes on."""
 
@@ -41,7 +42,7 @@ class StillOpen:
     """The ones that are open still."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Working:
     """The operation runs for another client, or goes on."""
 

@@ -8,10 +8,12 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from os import urandom
 
 import anyio
 import orjson
 
+from app.concurrency import Stop
 from app.core.answers import Progress, Result
 from app.core.events import Interrupt
 from app.core.interrupts import Question, ResumeEntry, fingerprint, require_fit
@@ -49,15 +51,16 @@ class PendingSignIn:
 class OpenOperation:
     """One operation in flight or waiting; mutable, owned by ``OpenOperations``."""
 
+    id: str
     machine: Operation
     thread_id: str | None
     """The AG-UI thread it was begun on."""
     deadline: float
-    """For the whole of it, in the loop's time."""
+    """For the whole of it, on the monotonic clock."""
     admit: Admit
     span: Span = NO_SPAN
     """The whole of it; what an answer sets going later is a part of it too."""
-    scope: anyio.CancelScope | None = None
+    driven: Stop | None = None
     """Set while a request's task drives it."""
     lease: Lease | None = None
     """From the first request to the end; a proposal has none."""
@@ -79,17 +82,12 @@ class OpenOperation:
     """Every answer that was ever taken, by interrupt, as its fingerprint."""
     sign_in: PendingSignIn | None = None
     due: float = 0.0
-    """When the open questions expire, in the loop's time."""
+    """When the open questions expire, on the monotonic clock."""
     timer: asyncio.TimerHandle | None = None
     """Ends it when nobody answered in time."""
     is_expired: bool = False
     rested: anyio.Event | None = None
     """Set when it ends or waits again; made by whoever waits for that."""
-
-    @property
-    def id(self) -> str:
-        """The operation's id."""
-        return self.machine.id
 
     @property
     def is_waiting(self) -> bool:
@@ -154,7 +152,7 @@ class OpenOperation:
 
     def note_end(self, measures: Measures) -> None:
         """Count how it ended, and end its span; called once."""
-        ending = str(self.machine.state)
+        ending = self.machine.state.value
         measures.operations.add(self.machine.work.kind, ending)
         self.span.end(ending)
 
@@ -168,6 +166,11 @@ class OpenOperation:
             self.lease = None
         if self.held is not None:
             self.held.close()
+
+
+def new_operation_id() -> str:
+    """Return an unguessable operation id."""
+    return f"op-{urandom(16).hex()}"
 
 
 def operation_span(tracer: Tracer, work: Work) -> Span:

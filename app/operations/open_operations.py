@@ -7,14 +7,15 @@ request.
 """
 
 import asyncio
-import secrets
+import time
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from typing import assert_never
+from functools import partial
+from typing import Final, assert_never
 
 import anyio
 
-from app.concurrency import cancel_scope
+from app.concurrency import Stop
 from app.core.answers import AnswerLost, Progress, RequestFault
 from app.core.events import OperationProgressed
 from app.core.operation import Operation, Work
@@ -30,11 +31,15 @@ from app.operations.live_progress import LiveProgress
 from app.operations.open_operation import Admit, OpenOperation, new_interrupt, operation_span
 from app.operations.settled import SettledOperation, SettledOperations, kept_end
 from app.operations.sign_ins import CallbackRefused, SignIns
-from app.operations.state_entries import interaction_entry, operation_entry
+from app.operations.state_entries import begun_entry, interaction_entry, operation_entry
 from app.operations.task_cancels import TaskCancels
 from app.operations.telling import Observe, tell_result
 from app.settings import Settings
 from app.workspaces.workspace import Lease, Workspace
+
+_GOES_ON: Final = (Send, Wait, Authorize, SignIn)
+"""Steps after which there is another one."""
+_NONE: Final = frozenset[str]()
 
 
 class Allowance:
@@ -44,11 +49,6 @@ class Allowance:
         self.limit = limit
         self.count = 0
         self.is_closed = False
-
-
-def new_operation_id() -> str:
-    """Return an unguessable operation id."""
-    return f"op-{secrets.token_urlsafe(16)}"
 
 
 class OpenOperations:
@@ -102,8 +102,9 @@ class OpenOperations:
             ShuttingDown: the daemon is going down.
         """
         self._require_room()
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         operation = OpenOperation(
+            id=operation_id,
             machine=Operation(operation_id, work),
             thread_id=thread_id,
             deadline=now + self.settings.request_timeout_ms / 1000,
@@ -113,7 +114,7 @@ class OpenOperations:
         self._open[operation_id] = operation
         self._allowance.count += 1
         self._deadlines.heed(operation)
-        self._show(operation)
+        self.workspace.state.add("operations", operation_id, partial(begun_entry, work))
         return operation
 
     async def drive(self, operation: OpenOperation, first: Callable[[], Step], observe: Observe) -> Rest:
@@ -126,15 +127,19 @@ class OpenOperations:
             Problem: the one it ended in.
         """
         machine = operation.machine
-        operation.scope = scope = cancel_scope()
+        operation.driven = stop = Stop()
         try:
-            with scope, operation.span.entered():
+            with stop, operation.span.entered():
                 step = first()
-                while isinstance(step, Send | Wait | Authorize | SignIn):
-                    step = await self._perform(operation, step, observe)
+                while isinstance(step, _GOES_ON):
+                    step = await (
+                        self._send(operation, step, observe)
+                        if isinstance(step, Send)
+                        else self._perform(operation, step)
+                    )
                 if isinstance(step, Ask):
                     return self._park(operation, step)
-            if not machine.is_ended:
+            if machine.ending is None:
                 machine.time_out(self.settings.request_timeout_ms)
             tell_result(operation.id, machine.work.tool_call_id, machine.ending, observe)
         except anyio.get_cancelled_exc_class():
@@ -147,8 +152,8 @@ class OpenOperations:
             machine.fail(Internal(operation.id))
             raise
         finally:
-            operation.scope = None
-            if machine.is_ended:
+            operation.driven = None
+            if machine.ending is not None:
                 self._ended(operation)
                 operation.release()
         return self.outcome(operation)
@@ -185,24 +190,20 @@ class OpenOperations:
     def end(self, operation: OpenOperation) -> None:
         """Make the end of a machine that somebody else ended known, and stop the task that drives it."""
         self._ended(operation)
-        if operation.scope is not None:
-            operation.scope.cancel()
+        if operation.driven is not None:
+            operation.driven.call()
         else:
             operation.release()
 
     def expire_due(self, operation: OpenOperation) -> None:
         """End a waiting operation whose time is over, where its timer has not come to it yet."""
-        if operation.is_waiting and operation.due <= asyncio.get_running_loop().time():
+        if operation.is_waiting and operation.due <= time.monotonic():
             self._expire(operation)
 
     # Steps
 
-    async def _perform(
-        self, operation: OpenOperation, step: Send | Wait | Authorize | SignIn, observe: Observe
-    ) -> Step:
+    async def _perform(self, operation: OpenOperation, step: Wait | Authorize | SignIn) -> Step:
         match step:
-            case Send():
-                return await self._send(operation, step, observe)
             case Wait():
                 return await self._wait(operation, step)
             case Authorize():
@@ -253,19 +254,19 @@ class OpenOperations:
             on_progress=self._on_progress(operation, send, observe),
         )
         step = operation.machine.arrived(answer)
-        operation.watch_task()
+        if operation.machine.task_id is not None:
+            operation.watch_task()
         return step
 
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
-        loop = asyncio.get_running_loop()
-        due = operation.deadline
+        now, due = time.monotonic(), operation.deadline
         if operation.machine.is_proposed:
-            due = min(due, loop.time() + self.settings.proposal_timeout_ms / 1000)
+            due = min(due, now + self.settings.proposal_timeout_ms / 1000)
         if operation.machine.is_signing_in:
             due = min(due, self._sign_ins.due(operation))
         operation.due = due
-        expires_at = rfc3339(datetime.now(UTC) + timedelta(seconds=due - loop.time()))
+        expires_at = rfc3339(datetime.now(UTC) + timedelta(seconds=due - now))
         for question in ask.questions:
             interrupt = new_interrupt(operation, question, expires_at)
             operation.questions[interrupt.id] = interrupt
@@ -282,7 +283,8 @@ class OpenOperations:
             self._wait_for_answers(operation)
 
     def _wait_for_answers(self, operation: OpenOperation) -> None:
-        operation.timer = asyncio.get_running_loop().call_at(operation.due, self._expire, operation)
+        seconds = operation.due - time.monotonic()
+        operation.timer = asyncio.get_running_loop().call_later(seconds, self._expire, operation)
         operation.hold(self.workspace.in_use())
         operation.progress = None
         with self.workspace.state.one_change():
@@ -310,22 +312,27 @@ class OpenOperations:
             return
         self._allowance.count -= 1
         operation.note_end(self._telemetry.measures)
-        self._drop_timer(operation)
-        self._sign_ins.settle(operation)
         if operation.lease is not None and (task := operation.machine.task_id) is not None:
             self.task_cancels.send(operation.lease.connection, task)
-        with self.workspace.state.one_change():
-            for interrupt in operation.questions:
-                self.workspace.state.drop("interactions", interrupt)
+        if operation.answers or operation.questions:
+            self._drop_timer(operation)
+            self._sign_ins.settle(operation)
+            with self.workspace.state.one_change():
+                for interrupt in operation.questions:
+                    self.workspace.state.drop("interactions", interrupt)
+                self.workspace.state.drop("operations", operation.id)
+        else:
             self.workspace.state.drop("operations", operation.id)
         self._keep(operation)
         _wake(operation)
 
     def _keep(self, operation: OpenOperation) -> None:
         """Remember the end of what a client can ask about again: tool calls, and whatever had a question."""
-        machine, unanswered = operation.machine, frozenset(each.id for each in operation.open_interrupts)
-        for interrupt in (*operation.answers, *unanswered):
-            self._by_interrupt.pop(interrupt, None)
+        machine, unanswered = operation.machine, _NONE
+        if operation.answers or operation.questions:
+            unanswered = frozenset(each.id for each in operation.open_interrupts)
+            for interrupt in (*operation.answers, *unanswered):
+                self._by_interrupt.pop(interrupt, None)
         ending = machine.ending
         if ending is None or not (machine.work.tool_call_id or operation.answers or unanswered):
             return

@@ -21,7 +21,7 @@ from app.core.read_results import completion_result, prompt_result, resource_res
 from app.core.snapshot import Published, ServerSnapshot, WorkspaceSnapshot
 from app.operations.board import Board
 from app.operations.endings import Rest, Settled
-from app.operations.open_operations import new_operation_id
+from app.operations.open_operation import new_operation_id
 from app.operations.servers import connected_server, published_server
 from app.operations.telling import Observe
 from app.ports import Connection
@@ -124,7 +124,7 @@ def _work(
         max_result=board.settings.max_result,
         may_ask=request.method in _MAY_ASK,
         may_sign_in=request.method in _MAY_ASK and sign_in.is_possible(server.definition),
-        refusals=refusals or {},
+        refusals=refusals,
     )
 
 

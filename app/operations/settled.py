@@ -5,15 +5,16 @@ is what it is counted by, in its workspace and in the daemon.
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
 from app.core.problem import Problem
 from app.core.steps import Completed, Ending, Failed
+from app.core.value import value
 
 KEPT_S: Final = 600.0
 KEPT_MAX: Final = 1000
@@ -25,7 +26,7 @@ END_BYTES: Final = 1024
 """What an end needs beside its result, and at most what each of its interrupts needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SettledOperation:
     """An operation that ended."""
 
@@ -101,7 +102,7 @@ class SettledOperations:
         self._shelf = shelf
         self._kept_s = kept_s
         self._kept: OrderedDict[str, tuple[SettledOperation, int, float]] = OrderedDict()
-        """The oldest first, each with its size and the loop's time until when it is kept."""
+        """The oldest first, each with its size and the time until when it is kept."""
         self._by_interrupt: dict[str, str] = {}
         self.size = 0
         """The bytes that all of them count for."""
@@ -112,8 +113,8 @@ class SettledOperations:
 
     def keep(self, settled: SettledOperation) -> None:
         """Keep it from now on, at the cost of the oldest where there are too many."""
-        loop, size = asyncio.get_running_loop(), settled.size
-        self._kept[settled.id] = (settled, size, loop.time() + self._kept_s)
+        size = settled.size
+        self._kept[settled.id] = (settled, size, time.monotonic() + self._kept_s)
         self.size += size
         for interrupt in (*settled.answers, *settled.unanswered):
             self._by_interrupt[interrupt] = settled.id
@@ -121,7 +122,7 @@ class SettledOperations:
             self.forget_oldest()
         self._shelf.add(self, size)
         if self._timer is None:
-            self._timer = loop.call_later(self._kept_s, self._forget_due)
+            self._timer = asyncio.get_running_loop().call_later(self._kept_s, self._forget_due)
 
     def find(self, operation: str) -> SettledOperation | None:
         """Return the settled operation of this id, where it is kept."""
@@ -151,10 +152,10 @@ class SettledOperations:
 
     def _forget_due(self) -> None:
         """Forget what is due and set the timer for the oldest that is left."""
-        loop, self._timer = asyncio.get_running_loop(), None
+        self._timer = None
         while self._kept:
             *_, due = next(iter(self._kept.values()))
-            if due > loop.time():
-                self._timer = loop.call_at(due, self._forget_due)
+            if (left := due - time.monotonic()) > 0:
+                self._timer = asyncio.get_running_loop().call_later(left, self._forget_due)
                 return
             self.forget_oldest()

@@ -4,7 +4,7 @@ The question is an interrupt like any other, so whoever answers it drives the re
 no change waits for a sign-in at the same server. Answering one question can serve others: the newest grant is used.
 """
 
-import asyncio
+import time
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -82,9 +82,9 @@ class SignIns:
             self._pending.settle(operation.sign_in.parked)
 
     def due(self, operation: OpenOperation) -> float:
-        """Return when the callback comes too late, in the loop's time."""
+        """Return when the callback comes too late, on the monotonic clock."""
         assert operation.sign_in is not None  # noqa: S101 only a sign-in that was begun is asked for
-        return asyncio.get_running_loop().time() + operation.sign_in.attempt.seconds_left
+        return time.monotonic() + operation.sign_in.attempt.seconds_left
 
     def _is_taken(self, server: str) -> bool:
         return server in self._pending and isinstance(self._pending.find(server), ParkedChange)

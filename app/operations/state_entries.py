@@ -2,6 +2,7 @@
 
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
+from app.core.operation import Work
 from app.core.operation_state import OperationState
 from app.operations.open_operation import OpenOperation
 
@@ -11,8 +12,9 @@ MESSAGE_MAX = 200
 
 def operation_entry(operation: OpenOperation) -> JsonObject:
     """Return the entry of ``plurnk.operations``."""
-    entry = _subject(operation)
-    entry["state"] = str(OperationState.INPUT_REQUIRED if operation.is_waiting else OperationState.WORKING)
+    entry = begun_entry(operation.machine.work)
+    if operation.is_waiting:
+        entry["state"] = str(OperationState.INPUT_REQUIRED)
     if operation.progress is not None:
         progress = operation.progress.document()
         if operation.progress.message is not None:
@@ -27,11 +29,15 @@ def interaction_entry(operation: OpenOperation, interrupt: Interrupt) -> JsonObj
     if operation.thread_id is not None:
         entry["threadId"] = operation.thread_id
     shown: JsonObject = {"message": _short(interrupt.message), "expiresAt": interrupt.expires_at}
-    return entry | _subject(operation) | shown
+    return entry | _subject(operation.machine.work) | shown
 
 
-def _subject(operation: OpenOperation) -> JsonObject:
-    work = operation.machine.work
+def begun_entry(work: Work) -> JsonObject:
+    """Return the entry of an operation that has just begun."""
+    return _subject(work) | {"state": str(OperationState.WORKING)}
+
+
+def _subject(work: Work) -> JsonObject:
     subject: JsonObject = {"server": work.server}
     if work.tool is not None:
         subject["tool"] = work.tool

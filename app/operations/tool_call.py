@@ -1,6 +1,7 @@
 """One tool call: found, checked, proposed where somebody must consent, sent at most once. SPEC §calls."""
 
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from app.core import sign_in
 from app.core.definitions import HttpDefinition, StdioDefinition
@@ -18,7 +19,7 @@ from app.core.tool_results import tool_result
 from app.core.tool_view import ToolView, tool_view
 from app.operations.board import Board
 from app.operations.endings import Rest
-from app.operations.open_operations import new_operation_id
+from app.operations.open_operation import new_operation_id
 from app.operations.servers import connected_server
 from app.operations.telling import Observe
 from app.ports import Connection
@@ -26,8 +27,7 @@ from app.ports import Connection
 KIND = "workspace.mcp.call"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTool:
+class FoundTool(NamedTuple):
     """A tool of the current snapshot, and where it runs."""
 
     server: str
@@ -68,10 +68,7 @@ async def call(
     work = _work(
         operation, found, arguments, needs_consent=needs_consent, max_result=board.settings.max_result
     )
-
-    def admit(current: ServerSnapshot[Connection]) -> None:
-        require_same(found, current)
-
+    admit = partial(require_same, found)
     return await board.run(
         operation, work, admit=admit, observe=observe, thread_id=thread_id, arguments=arguments
     )
@@ -128,11 +125,13 @@ def _work(
         return shown | tool_result(value, server=server, output_schema=view.output_schema)
 
     consent: tuple[Question, ...] = ()
+    refused: JsonObject | None = None
     if needs_consent:
         question = proposal(
             operation=operation, server=server, tool=tool, arguments=arguments, signature=view.signature
         )
         consent = (question,)
+        refused = {"status": 200, "operation": operation, "rejected": True}
     return Work(
         kind=KIND,
         server=server,
@@ -146,5 +145,5 @@ def _work(
         may_sign_in=sign_in.is_possible(found.definition),
         may_defer=True,
         consent=consent,
-        refused={"status": 200, "operation": operation, "rejected": True},
+        refused=refused,
     )

@@ -57,7 +57,8 @@ class Hydration:
         self._load_problem: Problem | None = None
         self._epoch = 0
         self._scope: anyio.CancelScope | None = None
-        self._late: dict[str, anyio.Event] = {}
+        self.late: dict[str, anyio.Event] = {}
+        """The servers that the workspace was hydrated without, each with the event of its arrival."""
 
     @property
     def is_running(self) -> bool:
@@ -83,12 +84,6 @@ class Hydration:
             await self._finished.wait()
         if self._phase is Phase.FAILED and self._load_problem is not None:
             raise self._load_problem.again()
-
-    async def arrival(self, server: str) -> None:
-        """Return once the server is not one that the workspace was hydrated without, or has come since."""
-        late = self._late.get(server)
-        if late is not None:
-            await late.wait()
 
     def changed(self, name: str) -> None:
         """Hydrate the rest of a failed workspace after a change of one server was committed."""
@@ -216,7 +211,7 @@ class Hydration:
         finally:
             is_over = True
             late |= {each.name: anyio.Event() for each in wanted if each.name not in opened}
-            self._late = late
+            self.late = late
         return opened | {each.name: _preparing(each) for each in wanted if each.name in late}
 
     async def _open_one(self, server: EffectiveServer, opened: Servers) -> None:

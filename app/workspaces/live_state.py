@@ -15,6 +15,8 @@ from app.core.json_value import JsonObject
 log = structlog.get_logger("plurnk.workspace")
 
 Section: TypeAlias = Literal["servers", "pending", "operations", "interactions"]
+Entry: TypeAlias = Callable[[], JsonObject]
+"""Makes an entry, the same each time, once somebody wants to know it."""
 Delta: TypeAlias = list[JsonObject]
 """RFC 6902 operations on paths below ``/plurnk``, the last of which replaces ``/plurnk/rev``."""
 Listener: TypeAlias = Callable[[Delta], None]
@@ -41,7 +43,7 @@ class LiveState:
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self._rev = 0
-        self._sections: dict[Section, dict[str, JsonObject]] = {
+        self._sections: dict[Section, dict[str, JsonObject | Entry]] = {
             "servers": {},
             "pending": {},
             "operations": {},
@@ -56,7 +58,7 @@ class LiveState:
         """Return the value of ``plurnk`` in an AG-UI state snapshot; a copy."""
         document: JsonObject = {"workspace": self._workspace, "rev": self._rev}
         for section, entries in self._sections.items():
-            document[section] = dict(entries)
+            document[section] = {key: entry() if callable(entry) else entry for key, entry in entries.items()}
         return document
 
     @property
@@ -78,10 +80,22 @@ class LiveState:
         entries[key] = value
         self._changed(kind, section, key, {"value": value})
 
+    def add(self, section: Section, key: str, entry: Entry) -> None:
+        """Add an entry, which is made only where somebody hears of it: most are gone before anybody does."""
+        self._sections[section][key] = entry
+        if self._listeners or self._depth:
+            self._changed("add", section, key, {"value": entry()})
+        else:
+            self._rev += 1
+
     def drop(self, section: Section, key: str) -> None:
         """Remove one entry where it is present."""
-        if self._sections[section].pop(key, None) is not None:
+        if self._sections[section].pop(key, None) is None:
+            return
+        if self._listeners or self._depth:
             self._changed("remove", section, key, {})
+        else:
+            self._rev += 1
 
     def one_change(self) -> AbstractContextManager[None]:
         """Gather every put and drop inside the block, which must not await, into one delta."""

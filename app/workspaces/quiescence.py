@@ -31,13 +31,18 @@ class Gate:
         """Whether somebody is counted, or holds it, or waits for that."""
         return bool(self._operations or self._near)
 
+    def enter_now(self, operation: str) -> bool:
+        """Count the operation, without awaiting, unless a commit is under way; return whether it is counted."""
+        if self._lock.locked():
+            return False
+        self._operations[operation] = None
+        return True
+
     async def enter(self, operation: str) -> None:
         """Count the operation; waits while a commit is under way."""
-        if self._lock.locked():
+        if not self.enter_now(operation):
             async with self._locked():
                 self._operations[operation] = None
-        else:  # Nothing is awaited, so nobody comes in between.
-            self._operations[operation] = None
 
     def leave(self, operation: str) -> None:
         """Stop counting the operation; nothing happens where it is not counted."""

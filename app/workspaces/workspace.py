@@ -4,10 +4,9 @@ Owns the current snapshot, the gates and the generations. The protocol that chan
 life is ``hydration``; its tasks live under its ``owner``.
 """
 
-import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import anyio
@@ -26,6 +25,7 @@ from app.core.problems import (
 )
 from app.core.snapshot import ServerSnapshot, WorkspaceSnapshot
 from app.core.summary import live_entry
+from app.core.value import value
 from app.ports import Connection, Connector, Store, Target
 from app.settings import Settings
 from app.workspaces.change import Change
@@ -47,7 +47,7 @@ NAMES_KEPT = 64
 """Names of detached servers that a workspace may remember before it looks which of them it can forget."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Lease:
     """One operation counted on one server: until ``release`` nobody replaces or detaches it."""
 
@@ -109,7 +109,7 @@ class Workspace:
         self._gates: dict[str, Gate] = {}
         self._generations = Generations()
         self._users = 0
-        self._last_used = anyio.current_time()
+        self._last_used = time.monotonic()
 
     # Life
 
@@ -183,11 +183,11 @@ class Workspace:
             ShuttingDown: the daemon is going down.
         """
         if not self._users:  # Who uses it notes the time in the end.
-            self._last_used = asyncio.get_running_loop().time()
+            self._last_used = time.monotonic()
         if not self.hydration.is_done:
             await self.hydration.ensure()
-        if server is not None:
-            await self.hydration.arrival(server)
+        if server in self.hydration.late:
+            await self.hydration.late[server].wait()
         return self.snapshot
 
     async def lease(self, server: str, operation: str) -> Lease:
@@ -197,14 +197,16 @@ class Workspace:
             ServerNotFound: there is no such effective server.
             ServerNotConnected: it cannot serve now; nothing was counted.
         """
-        await self.ready()
+        if not self.hydration.is_done:
+            await self.ready()
         if server not in self.snapshot.servers:
             raise ServerNotFound(server)
         gate = self.gate(server)
-        await gate.enter(operation)
         try:
-            # A workspace that went idle while we waited for the gate hydrates again; being counted, it stays.
-            await self.ready()
+            if not gate.enter_now(operation):
+                await gate.enter(operation)
+                # A workspace that went idle while we waited hydrates again; being counted, it stays.
+                await self.ready()
             return self._leased(server, operation, gate)
         except BaseException:
             gate.leave(operation)
@@ -230,7 +232,7 @@ class Workspace:
     def end_use(self) -> None:
         """Count one user less."""
         self._users -= 1
-        self._last_used = asyncio.get_running_loop().time()
+        self._last_used = time.monotonic()
         self._forget_names()
 
     # What the change protocol asks of it
@@ -371,7 +373,7 @@ class Workspace:
         """Return how long nobody has used the workspace, in ms; 0 while it is in use."""
         busy = self._users or len(self.preparations) or any(gate.operations for gate in self._gates.values())
         busy = busy or len(self.pending) or self.grants.has_token
-        return 0.0 if busy or self.hydration.is_running else (anyio.current_time() - self._last_used) * 1000
+        return 0.0 if busy or self.hydration.is_running else (time.monotonic() - self._last_used) * 1000
 
     async def go_idle(self, after_ms: int) -> None:
         """Retire every connection where nobody used the workspace for so long; the next use hydrates again."""

@@ -18,7 +18,9 @@ YES: Any = {"decision": "accept"}
 
 def asked(*interrupts: str) -> OpenOperation:
     work = Work("k", "p", "stdio", Send("m", {}), lambda value: value, 10)
-    operation = OpenOperation(Operation("op-1", work), thread_id=None, deadline=0, admit=lambda _: None)
+    operation = OpenOperation(
+        "op-1", Operation("op-1", work), thread_id=None, deadline=0, admit=lambda _: None
+    )
     operation.questions = {
         each: Interrupt(each, "op-1", "tool_call", "?", "2026-11-30T11:45:19Z", DECISION_SCHEMA, {})
         for each in interrupts

@@ -1,5 +1,6 @@
 """Operations under any order of answers, decisions, cancels, timeouts, disconnects: one end, nothing left."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -189,13 +190,13 @@ async def perform(  # noqa: C901, PLR0912 a table of commands
         case "disconnect" if world.clients:
             pick(world.clients, index).scope.cancel()
         case "time out":
-            running = [each for each in house.board._open.all() if each.scope is not None]
+            running = [each for each in house.board._open.all() if each.driven is not None]
             if running:
-                pick(running, index).scope.deadline = anyio.current_time() - 1
+                pick(running, index).driven.call()
         case "expire":
             waiting_ones = [each for each in house.board._open.all() if each.is_waiting]
             if waiting_ones:
-                pick(waiting_ones, index).due = anyio.current_time()
+                pick(waiting_ones, index).due = time.monotonic()
         case _:
             pass
 
@@ -223,7 +224,7 @@ def possible(world: World) -> list[str]:
         *["decide", "decide one"] * bool(world.interrupts),
         *["exchange"] * 4 * bool(exchanging(world)),
         *["cancel"] * bool(opened),
-        *["disconnect", "time out"] * any(each.scope is not None for each in opened),
+        *["disconnect", "time out"] * any(each.driven is not None for each in opened),
         *["expire"] * any(each.is_waiting for each in opened),
     ]
 
@@ -241,7 +242,7 @@ def require_consistent(world: World) -> None:
     assert house.boards.open_count == len(opened)
     assert set(house.state("interactions")) == {each.id for each in house.board.open_interrupts()}
     assert set(house.leases()) == {
-        each.id for each in opened if each.scope is not None or each.machine.is_dispatched
+        each.id for each in opened if each.driven is not None or each.machine.is_dispatched
     }
     signing_in = any(each.machine.is_signing_in for each in opened)
     assert len(house.workspace.pending) == len(house.state("pending")) <= signing_in

@@ -21,7 +21,7 @@ QUESTION = Question("tool_call", "?", {}, {})
 def opened(thread_id: str | None = None, **members: Any) -> OpenOperation:
     machine = Operation("op-1", replace(WORK, **members))
     machine.begin()
-    return OpenOperation(machine, thread_id=thread_id, deadline=0, admit=lambda _: None)
+    return OpenOperation(machine.id, machine, thread_id=thread_id, deadline=0, admit=lambda _: None)
 
 
 def test_an_operation_shows_its_subject_and_where_it_stands() -> None:

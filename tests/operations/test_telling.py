@@ -18,7 +18,7 @@ CONTENT: list[Any] = [{"type": "text", "text": "done"}]
 
 
 def opened(machine: Operation) -> OpenOperation:
-    return OpenOperation(machine=machine, thread_id=None, deadline=0.0, admit=lambda _: None)
+    return OpenOperation(id=machine.id, machine=machine, thread_id=None, deadline=0.0, admit=lambda _: None)
 
 
 def test_the_begin_of_a_tool_call_is_told_with_its_arguments() -> None:

@@ -13,7 +13,7 @@ async def act(
     """Return the action's outcome."""
     host = Host(house.settings, house.manager, house.boards, house.store)
     run = Run(host, Principal(), house.workspace, house.events.append, thread_id)
-    return await action.perform(run, members)
+    return await action.run(run, action.parse(members))
 
 
 async def done(house: OperationsHouse, action: Action[Any], **members: Any) -> Any:
