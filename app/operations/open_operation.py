@@ -152,7 +152,7 @@ class OpenOperation:
 
     def note_end(self, measures: Measures) -> None:
         """Count how it ended, and end its span; called once."""
-        ending = self.machine.state.value
+        ending = str(self.machine.state)
         measures.operations.add(self.machine.work.kind, ending)
         self.span.end(ending)
 

@@ -33,11 +33,8 @@ class FoundTool(NamedTuple):
     server: str
     definition: StdioDefinition | HttpDefinition
     tool: Tool
-
-    @property
-    def view(self) -> ToolView:
-        """The tool, taken apart."""
-        return tool_view(self.tool.raw)
+    view: ToolView
+    """The tool, taken apart."""
 
 
 async def call(
@@ -82,11 +79,11 @@ def find_tool(snapshot: WorkspaceSnapshot[Connection], server: str, tool: str) -
         ServerNotConnected: it cannot serve now.
         ToolNotFound: it has no such enabled tool.
     """
-    current, _ = connected_server(snapshot, server)
-    found = _tool_of(current, tool)
+    current, published = connected_server(snapshot, server)
+    found = published.registry.tools.get(tool)
     if found is None or current.definition is None:
         raise ToolNotFound(server, tool)
-    return FoundTool(server, current.definition, found)
+    return FoundTool(server, current.definition, found, tool_view(found.raw))
 
 
 def require_same(found: FoundTool, current: ServerSnapshot[Connection]) -> None:

@@ -233,7 +233,8 @@ class Workspace:
         """Count one user less."""
         self._users -= 1
         self._last_used = time.monotonic()
-        self._forget_names()
+        if len(self._gates) > NAMES_KEPT:
+            self._forget_names()
 
     # What the change protocol asks of it
 
