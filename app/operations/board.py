@@ -5,7 +5,7 @@ its open interrupts; the identical one repeats the result, a different one confl
 consumes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 import anyio
 
@@ -111,7 +111,7 @@ class Board:
         """Whether nothing is open and nothing is kept."""
         return not len(self._open) and not len(self._settled)
 
-    async def run(
+    def run(
         self,
         operation_id: str,
         work: Work,
@@ -120,8 +120,8 @@ class Board:
         observe: Observe,
         thread_id: str | None = None,
         arguments: JsonObject | None = None,
-    ) -> Rest:
-        """Return when the new operation has ended or waits; ``arguments`` are what a tool call's run sees.
+    ) -> Awaitable[Rest]:
+        """Return, once awaited, how the new operation came to rest; ``arguments`` are what a tool call's run sees.
 
         Raises:
             TooMany: there are as many operations as there may be.
@@ -134,7 +134,7 @@ class Board:
             tell_started(operation, arguments or {}, observe)
             return operation.machine.begin()
 
-        return await self._open.drive(operation, first, observe)
+        return self._open.drive(operation, first, observe)
 
     async def resume(
         self, entries: Sequence[ResumeEntry], *, observe: Observe, thread_id: str | None = None

@@ -233,11 +233,17 @@ class OpenOperations:
                 operation.lease = await self.workspace.lease(machine.work.server, operation.id)
                 operation.admit(operation.lease.server)
             machine.dispatching(send)
-            if machine.task_id is None:
-                return await self._exchange(operation, operation.lease, send, observe)
-            with anyio.CancelScope() as operation.request:
-                return await self._exchange(operation, operation.lease, send, observe)
-            return machine.faulted(AnswerLost("the server told how the task ended meanwhile"))
+            if machine.task_id is not None:
+                return await self._ask_about_task(operation, operation.lease, send)
+            answer = await operation.lease.connection.request(
+                send.method,
+                send.params,
+                input_schema=send.input_schema,
+                on_progress=self._on_progress(operation, observe),
+            )
+            step = machine.arrived(answer)
+            if machine.task_id is not None:
+                operation.watch_task()
         except RequestFault as fault:
             return machine.faulted(fault)
         except ServerNotFound:
@@ -245,18 +251,18 @@ class OpenOperations:
             return machine.fail(ServerChanged(machine.work.server))
         except Problem as problem:
             return machine.fail(problem)
+        else:
+            return step
 
-    async def _exchange(self, operation: OpenOperation, lease: Lease, send: Send, observe: Observe) -> Step:
-        answer = await lease.connection.request(
-            send.method,
-            send.params,
-            input_schema=send.input_schema,
-            on_progress=self._on_progress(operation, send, observe),
-        )
-        step = operation.machine.arrived(answer)
-        if operation.machine.task_id is not None:
+    @staticmethod
+    async def _ask_about_task(operation: OpenOperation, lease: Lease, send: Send) -> Step:
+        """Send one request about the operation's task, without progress. MCP ext-tasks, Task Status Notifications."""
+        with anyio.CancelScope() as operation.request:
+            answer = await lease.connection.request(send.method, send.params, input_schema=send.input_schema)
+            step = operation.machine.arrived(answer)
             operation.watch_task()
-        return step
+            return step
+        raise AnswerLost("the server told how the task ended meanwhile")
 
     def _park(self, operation: OpenOperation, ask: Ask) -> Waiting:
         """Open one interrupt for each question and have the timer end the operation when nobody answers."""
@@ -368,15 +374,10 @@ class OpenOperations:
             for operation in filter(None, map(self._open.get, reported)):
                 self._show(operation)
 
-    def _on_progress(
-        self, operation: OpenOperation, send: Send, observe: Observe
-    ) -> Callable[[Progress], None] | None:
-        """Return what shows progress to the run and the workspace; a completion asks for none.
-
-        Requests about a task have none either. MCP ext-tasks, Task Status Notifications.
-        """
+    def _on_progress(self, operation: OpenOperation, observe: Observe) -> Callable[[Progress], None] | None:
+        """Return what shows progress to the run and the workspace; a completion asks for none."""
         work = operation.machine.work
-        if not work.may_ask or send.method != work.request.method:
+        if not work.may_ask:
             return None
 
         def show(progress: Progress) -> None:
