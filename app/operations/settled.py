@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import orjson
@@ -22,6 +23,8 @@ KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes that the kept ends of one workspace may have; the oldest go first."""
 SHELF_BYTES_MAX: Final = 256 * 1024 * 1024
 """Bytes that those of all workspaces may have."""
+SHELF_SLACK: Final = 256
+"""Of so many bytes one more is freed where there are too many."""
 END_BYTES: Final = 1024
 """What an end needs beside its result, and at most what each of its interrupts needs."""
 
@@ -69,7 +72,8 @@ def kept_end(ending: Ending) -> bytes | Problem:
 class Shelf:
     """How much is kept of the ends of operations in the daemon: at most so many bytes, fairly.
 
-    Where it is too much, the workspace that keeps the most loses its oldest: nobody can drive out what others have.
+    Where it is too much, the workspace that keeps the most loses its oldest: nobody can drive out what others have. A
+    little more goes than must, so that the workspaces are looked at once in a while and not at each end.
     """
 
     def __init__(self, limit: int = SHELF_BYTES_MAX) -> None:
@@ -81,18 +85,25 @@ class Shelf:
         """Take notice that they have grown by an end of this size, and make room for it."""
         self._keeping.add(settled)
         self._size += size
-        while self._size > self._limit:
-            # What has only just been kept is asked for next.
-            others = [each for each in self._keeping if each is not settled or len(each) > 1]
-            if not others:
-                return
-            max(others, key=lambda each: each.size).forget_oldest()
+        if self._size > self._limit:
+            self._make_room(settled)
 
     def remove(self, settled: "SettledOperations", size: int) -> None:
         """Take notice that they have lost an end of this size."""
         self._size -= size
         if not len(settled):
             self._keeping.discard(settled)
+
+    def _make_room(self, newest: "SettledOperations") -> None:
+        largest_first = [(-each.size, number, each) for number, each in enumerate(self._keeping)]
+        heapify(largest_first)
+        while largest_first and self._size > self._limit - self._limit // SHELF_SLACK:
+            _, number, largest = heappop(largest_first)
+            if largest is newest and len(largest) == 1:
+                continue  # What has only just been kept is asked for next.
+            largest.forget_oldest()
+            if len(largest):
+                heappush(largest_first, (-largest.size, number, largest))
 
 
 class SettledOperations:

@@ -99,7 +99,7 @@ async def test_large_results_are_kept_up_to_a_sum_and_the_last_one_always() -> N
 
 @pytest.mark.spec("limits")
 async def test_where_the_daemon_keeps_too_much_the_workspace_that_keeps_the_most_loses_its_oldest() -> None:
-    shelf = Shelf(12 * BASE)
+    shelf = Shelf(12 * BASE * 256 // 255 + 1)  # with the slack above what is left
     much, little = SettledOperations(shelf), SettledOperations(shelf)
     for number in range(4):
         much.keep(sized(number, 2 * BASE))
@@ -115,6 +115,20 @@ async def test_where_the_daemon_keeps_too_much_the_workspace_that_keeps_the_most
     little.clear()
     much.clear()
     assert (shelf._size, shelf._keeping, SHELF_BYTES_MAX) == (0, set(), 256 * 1024 * 1024)
+
+
+async def test_a_full_shelf_makes_room_for_many_ends_at_once() -> None:
+    shelf = Shelf(1024 * BASE)
+    everybody = [SettledOperations(shelf) for _ in range(8)]
+    for number in range(1024):
+        everybody[number % 8].keep(sized(number, BASE))
+    assert sum(map(len, everybody)) == 1024
+    lengths = list[int]()
+    for number in range(10):
+        everybody[0].keep(sized(1024 + number, BASE))
+        lengths.append(sum(map(len, everybody)))
+    # Five go together, four beyond what must: then there is room for four.
+    assert lengths == [1020, 1021, 1022, 1023, 1024, 1020, 1021, 1022, 1023, 1024]
 
 
 @pytest.mark.spec("calls")
