@@ -118,8 +118,8 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
         row.kind, "server", {"plurnk.workspace": run.workspace.name, "plurnk.server": server}
     )
     try:
-        with span.entered():
-            ended = await row.run(run, row.parse(members))
+        work = row.run(run, row.parse(members))
+        ended = await (work if span is None else span.around(work))
         outcome = _word(ended)
     except Problem as problem:
         outcome = problem.code
@@ -133,7 +133,8 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
         seconds = time.perf_counter() - began
         telemetry.measures.actions.add(row.kind, outcome)
         telemetry.measures.action_seconds.add(seconds, row.kind)
-        span.end(outcome)
+        if span is not None:
+            span.end(outcome)
         log.info(
             "action",
             workspace=run.workspace.name,

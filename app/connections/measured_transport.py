@@ -74,10 +74,8 @@ class MeasuredTransport:
             method, "client", {"mcp.method.name": method, "plurnk.server": self._peer.server}
         )
         try:
-            with span.entered():
-                answer = await self._transport.request(
-                    method, params, input_schema=input_schema, on_progress=on_progress
-                )
+            work = self._transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
+            answer = await (work if span is None else span.around(work))
         except RequestFault as fault:
             outcome = _fault_word(fault)
             raise
@@ -90,7 +88,8 @@ class MeasuredTransport:
         finally:
             telemetry.measures.requests.add(transport, outcome)
             telemetry.measures.request_seconds.add(time.perf_counter() - began, transport)
-            span.end(outcome)
+            if span is not None:
+                span.end(outcome)
 
     async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
         """Return the response that ended one stream; see ``Transport.listen``.

@@ -5,15 +5,16 @@ SPEC §observe. Two tracers: ``PassingTracer`` makes no spans and passes a calle
 outlives the work it was started by belongs to no trace any more.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from app.core.measures import Measures
 from app.core.trace_context import TraceContext
 
+T = TypeVar("T")
 Role: TypeAlias = Literal["server", "internal", "client"]
 """Whether a span serves a request, neither, or makes one."""
 
@@ -21,8 +22,8 @@ Role: TypeAlias = Literal["server", "internal", "client"]
 class Span(Protocol):
     """One stretch of work."""
 
-    def entered(self) -> AbstractContextManager[None]:
-        """Make what begins inside the block a part of it."""
+    async def around(self, work: Awaitable[T]) -> T:
+        """Do the work as a part of it."""
         ...
 
     def end(self, outcome: str) -> None:
@@ -37,29 +38,13 @@ class Tracer(Protocol):
         """Make what begins inside the block a part of the caller's trace."""
         ...
 
-    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> Span:
-        """Return a span of what is under way; attributes without a value are left out."""
+    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> Span | None:
+        """Return a span of what is under way, if any are made; attributes without a value are left out."""
         ...
 
     def carrier(self) -> Mapping[str, str]:
         """Return the trace context of what is under way, to be sent on; empty where there is none."""
         ...
-
-
-class NoSpan:
-    """No span; one for all."""
-
-    _NOTHING: Final = nullcontext()
-
-    def entered(self) -> AbstractContextManager[None]:
-        """Change nothing."""
-        return self._NOTHING
-
-    def end(self, outcome: str) -> None:
-        """Note nothing."""
-
-
-NO_SPAN: Final = NoSpan()
 
 
 @dataclass(slots=True, eq=False)
@@ -85,9 +70,8 @@ class PassingTracer:
             call.is_over = True
             _CALL.reset(token)
 
-    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> Span:  # noqa: ARG002 no span has any
+    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> None:
         """Return no span."""
-        return NO_SPAN
 
     def carrier(self) -> Mapping[str, str]:
         """Return the caller's context while its request is under way."""

@@ -5,12 +5,12 @@ has not sent when the daemon ends is sent within ``FLUSH_S``, or lost.
 """
 
 import threading
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -24,10 +24,11 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_contex
 from opentelemetry.trace import Tracer as OtelTracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from app.core.telemetry import Role, Span
+from app.core.telemetry import Role
 from app.core.trace_context import TraceContext
 from app.observe.export_settings import TracesRefused
 
+T = TypeVar("T")
 NAME: Final = "plurnk-mcpd"
 FLUSH_S: Final = 0.7
 """How long the end of the daemon waits for the last spans to be taken."""
@@ -68,6 +69,11 @@ class OtlpSpan:
         """Make what begins inside the block a part of it."""
         return _under_way(self._work)
 
+    async def around(self, work: Awaitable[T]) -> T:
+        """Do the work as a part of it."""
+        with self.entered():
+            return await work
+
     def end(self, outcome: str) -> None:
         """Note how it ended and hand it to the exporter."""
         self._work.is_over = True
@@ -93,7 +99,7 @@ class OtlpTracer:
         finally:
             work.is_over = True
 
-    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> Span:
+    def begin(self, name: str, role: Role, attributes: Mapping[str, str | None]) -> OtlpSpan:
         """Return a span of what is under way."""
         parent = _context()
         known = {key: value for key, value in attributes.items() if value is not None}

@@ -23,7 +23,7 @@ from app.core.operation import Operation, Work
 from app.core.operation_problems import InterruptConflict
 from app.core.operation_state import OperationState
 from app.core.snapshot import ServerSnapshot
-from app.core.telemetry import NO_SPAN, Span, Tracer
+from app.core.telemetry import Span, Tracer
 from app.ports import AuthorizationAttempt, Connection
 from app.workspaces.pending import ParkedQuestion
 from app.workspaces.workspace import Lease
@@ -58,7 +58,7 @@ class OpenOperation:
     deadline: float
     """For the whole of it, on the monotonic clock."""
     admit: Admit
-    span: Span = NO_SPAN
+    span: Span | None = None
     """The whole of it; what an answer sets going later is a part of it too."""
     driven: Stop | None = None
     """Set while a request's task drives it."""
@@ -154,7 +154,14 @@ class OpenOperation:
         """Count how it ended, and end its span; called once."""
         ending = str(self.machine.state)
         measures.operations.add(self.machine.work.kind, ending)
-        self.span.end(ending)
+        if self.span is not None:
+            self.span.end(ending)
+
+    def wake(self) -> None:
+        """Have whoever waits for it look where it stands."""
+        if self.rested is not None:
+            self.rested.set()
+            self.rested = None
 
     def release(self) -> None:
         """Let go of the task, the lease and the workspace. Idempotent."""
@@ -173,7 +180,7 @@ def new_operation_id() -> str:
     return f"op-{urandom(16).hex()}"
 
 
-def operation_span(tracer: Tracer, work: Work) -> Span:
+def operation_span(tracer: Tracer, work: Work) -> Span | None:
     """Return the span of a new operation, which says no argument, no result and no URI."""
     attributes = {"plurnk.server": work.server, "plurnk.kind": work.kind, "gen_ai.tool.name": work.tool}
     return tracer.begin("operation", "internal", attributes)

@@ -8,7 +8,7 @@ request.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, assert_never
@@ -129,14 +129,11 @@ class OpenOperations:
         machine = operation.machine
         operation.driven = stop = Stop()
         try:
-            with stop, operation.span.entered():
+            with stop:
                 step = first()
                 while isinstance(step, _GOES_ON):
-                    step = await (
-                        self._send(operation, step, observe)
-                        if isinstance(step, Send)
-                        else self._perform(operation, step)
-                    )
+                    work = self._perform(operation, step, observe)
+                    step = await (work if operation.span is None else operation.span.around(work))
                 if isinstance(step, Ask):
                     return self._park(operation, step)
             if machine.ending is None:
@@ -202,15 +199,19 @@ class OpenOperations:
 
     # Steps
 
-    async def _perform(self, operation: OpenOperation, step: Wait | Authorize | SignIn) -> Step:
+    def _perform(
+        self, operation: OpenOperation, step: Send | Wait | Authorize | SignIn, observe: Observe
+    ) -> Awaitable[Step]:
         match step:
+            case Send():
+                return self._send(operation, step, observe)
             case Wait():
-                return await self._wait(operation, step)
+                return self._wait(operation, step)
             case Authorize():
                 assert operation.lease is not None  # noqa: S101 it was refused over its lease
-                return await self._sign_ins.begin(operation, operation.lease.connection, step)
+                return self._sign_ins.begin(operation, operation.lease.connection, step)
             case SignIn(callback_url):
-                return await self._sign_ins.complete(operation, callback_url)
+                return self._sign_ins.complete(operation, callback_url)
             case _:
                 assert_never(step)
 
@@ -301,7 +302,7 @@ class OpenOperations:
                 )
                 if operation.machine.is_signing_in:
                     self._sign_ins.park(operation, interrupt)
-        _wake(operation)
+        operation.wake()
 
     def _expire(self, operation: OpenOperation) -> None:
         """End an operation that nobody answered in time: by its own deadline, else by the question's."""
@@ -330,7 +331,7 @@ class OpenOperations:
         else:
             self.workspace.state.drop("operations", operation.id)
         self._keep(operation)
-        _wake(operation)
+        operation.wake()
 
     def _keep(self, operation: OpenOperation) -> None:
         """Remember the end of what a client can ask about again: tool calls, and whatever had a question."""
@@ -392,9 +393,3 @@ class OpenOperations:
         if operation.timer is not None:
             operation.timer.cancel()
             operation.timer = None
-
-
-def _wake(operation: OpenOperation) -> None:
-    if operation.rested is not None:
-        operation.rested.set()
-        operation.rested = None
