@@ -201,17 +201,19 @@ class Hydration:
                 await self._retry(server.name, generation, epoch)
 
         try:
-            for server in wanted:
-                self._workspace.owner.start(open_one, server, self._workspace.generation(server.name))
-            with anyio.move_on_after(PATIENCE_S if wanted else 0):
-                await complete.wait()
+            try:
+                for server in wanted:
+                    self._workspace.owner.start(open_one, server, self._workspace.generation(server.name))
+                with anyio.move_on_after(PATIENCE_S if wanted else 0):
+                    await complete.wait()
+            finally:
+                # Before anything else is awaited: what arrives from now on is not among what was opened.
+                is_over = True
+                late |= {each.name: anyio.Event() for each in wanted if each.name not in opened}
+                self.late = late
         except BaseException:
             await self._close_all(opened)
             raise
-        finally:
-            is_over = True
-            late |= {each.name: anyio.Event() for each in wanted if each.name not in opened}
-            self.late = late
         return opened | {each.name: _preparing(each) for each in wanted if each.name in late}
 
     async def _open_one(self, server: EffectiveServer, opened: Servers) -> None:

@@ -1,5 +1,6 @@
 """The end of a workspace in the middle of something: what has begun completes, and nothing is left. SPEC §shutdown."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,16 @@ import anyio
 import pytest
 
 from app.core.problem import Problem
+from app.workspaces import hydration
 from tests.support.eventually import eventually
-from tests.support.gated_connection import GatedConnection, catalog, tool_entry
-from tests.support.operations_house import OperationsHouse, operations_house
+from tests.support.gated_connection import catalog, tool_entry
+from tests.support.operations_house import operations_house
 from tests.support.scripted_http import HANG, Reply, scripted_http, stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("shutdown", "lifecycle")
+
+FOUND = '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
 
 
 @pytest.mark.parametrize("kind", ["attach", "replace", "detach", "reconnect"])
@@ -71,8 +75,7 @@ async def _attach(house: WorkspaceHouse, definition: dict[str, Any]) -> None:
 
 async def test_a_preparation_that_goes_on_beyond_the_end_commits_nothing(tmp_path: Path) -> None:
     gate = anyio.Event()
-    found = '{"jsonrpc":"2.0","id":$id,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}'
-    slow = stream(gate, f"data: {found}\n\n")
+    slow = stream(gate, f"data: {FOUND}\n\n")
     async with scripted_http({"server/discover": slow}) as peer, workspace_house(tmp_path) as house:
         await house.workspace().ready()
         refused = list[str]()
@@ -111,6 +114,32 @@ async def test_a_running_hydration_ends_and_closes_what_it_opened(tmp_path: Path
             assert house.connector.unretired() == []
 
 
+@pytest.mark.spec("hydration")
+async def test_what_arrives_while_a_hydration_closes_what_it_opened_is_closed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hydration, "PATIENCE_S", 10.0)
+    arrives = anyio.Event()
+    slow = stream(arrives, f"data: {FOUND}\n\n")
+    async with scripted_http() as well, scripted_http({"server/discover": slow}) as late:
+        defaults = {"well": http(well, "well"), "late": http(late, "late")}
+        environment = {"PLURNK_HYDRATION": "isolate"}
+        async with workspace_house(tmp_path, defaults=defaults, environment=environment) as house:
+            opened = house.connector.opened
+            with anyio.fail_after(10):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_refused, house)
+                    await eventually(lambda: opened)
+                    await late.has_seen(1)
+                    let = _closing_slowly(opened)
+                    group.start_soon(house.manager.shut_down)
+                    await anyio.wait_all_tasks_blocked()
+                    arrives.set()
+                    await eventually(lambda: len(opened) == 2)
+                    let.set()
+        assert house.connector.unretired() == []
+
+
 async def _refused(house: WorkspaceHouse) -> None:
     with pytest.raises(Problem) as refused:
         await house.listed()
@@ -119,7 +148,7 @@ async def _refused(house: WorkspaceHouse) -> None:
 
 async def test_a_connection_that_is_still_closing_is_waited_for() -> None:
     async with operations_house({"p": catalog([tool_entry("get")])}) as house:
-        let = _closing_slowly(house)
+        let = _closing_slowly(house.connector.opened)
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
                 group.start_soon(house.detach, "p")
@@ -133,7 +162,7 @@ async def test_a_connection_that_is_still_closing_is_waited_for() -> None:
 @pytest.mark.spec("hydration")
 async def test_what_an_idle_workspace_is_closing_is_waited_for() -> None:
     async with operations_house({name: catalog() for name in ("p", "q")}) as house:
-        let = _closing_slowly(house)
+        let = _closing_slowly(house.connector.opened)
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
                 await house.workspace.go_idle(0)
@@ -146,19 +175,17 @@ async def test_what_an_idle_workspace_is_closing_is_waited_for() -> None:
         assert all(connection.is_retired for connection in house.connector.opened)
 
 
-def _closing_slowly(house: OperationsHouse) -> anyio.Event:
-    """Have every connection close only once the returned event is set."""
+def _closing_slowly(connections: Sequence[Any]) -> anyio.Event:
+    """Have each of the connections close only once the returned event is set."""
     let = anyio.Event()
 
-    def slow(connection: GatedConnection) -> Any:
-        close = connection.retire
-
+    def slow(close: Callable[[], Awaitable[str | None]]) -> Any:
         async def retire() -> str | None:
             await let.wait()
             return await close()
 
         return retire
 
-    for connection in house.connector.opened:
-        connection.retire = slow(connection)
+    for connection in connections:
+        connection.retire = slow(connection.retire)
     return let
