@@ -51,8 +51,10 @@ class Refreshes:
         """Have the lists of these capabilities listed again, once ``start`` was called; without awaiting."""
         self._pending |= capabilities
         if self._pending and self._group is not None and self._scope is None:
-            self._scope, self._over = anyio.CancelScope(), Latch()
-            self._group.start_soon(self._run, self._scope, self._over)
+            scope, over = anyio.CancelScope(), Latch()
+            self._group.start_soon(self._run, scope, over)
+            # Not before: a group that is over raises, and nobody may wait for what never began.
+            self._scope, self._over = scope, over
 
     def start(self, group: TaskGroup) -> None:
         """Refresh from now on in tasks of this group; what was asked for meanwhile is due."""

@@ -146,13 +146,13 @@ class ServerConnection:
         """
         try:
             await self._open_and_list()
+            self._be_ready()
         except BaseException as error:
             self._problem = error.again() if isinstance(error, Problem) else None
             with anyio.CancelScope(shield=True):
                 await self._close_transport()
             self._advance(ConnectionEvent.LOST)
             raise
-        self._be_ready()
 
     async def request(
         self,
@@ -244,13 +244,13 @@ class ServerConnection:
         return self._peer.unavailable(lost)
 
     def _be_ready(self) -> None:
+        self._refreshes.start(self._group)  # Where the group is over it raises, and nothing is READY.
         self._advance(ConnectionEvent.PREPARED)
         self._problem = None
         self.cache.settle()
         if self._authorization is not None:
             self._authorization.settle()
         self._ready_at = time.monotonic()
-        self._refreshes.start(self._group)
 
     async def _refresh(self, capabilities: frozenset[str]) -> bool:
         """Have these lists as they are now; return whether that is settled. A failure keeps the catalog."""
@@ -323,9 +323,9 @@ class ServerConnection:
         self.watch.stop()
         self._refreshes.stop()
         self._problem = self._peer.unavailable(lost)
-        self._recovery, self._recovery_over = anyio.CancelScope(), Latch()
-        ready_for = time.monotonic() - self._ready_at
-        self._group.start_soon(self._recover, self._recovery, self._recovery_over, ready_for)
+        recovery, over, ready_for = anyio.CancelScope(), Latch(), time.monotonic() - self._ready_at
+        self._group.start_soon(self._recover, recovery, over, ready_for)
+        self._recovery, self._recovery_over = recovery, over  # Not before: a group that is over raises.
         self._on_change(self)
 
     async def _recover(self, scope: anyio.CancelScope, over: Latch, ready_for: float) -> None:

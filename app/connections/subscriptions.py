@@ -172,8 +172,10 @@ class Watch:
         """Have the owner look again, who is started where there is something to do."""
         self._look_again()
         if self._scope is None and self._group is not None and self._transport is not None and self.wanted:
-            self._scope, self._over = anyio.CancelScope(), Latch()
-            self._group.start_soon(self._own, self._transport, self._scope, self._over)
+            scope, over = anyio.CancelScope(), Latch()
+            self._group.start_soon(self._own, self._transport, scope, over)
+            # Not before: a group that is over raises, and nobody may wait for what never began.
+            self._scope, self._over = scope, over
 
     def _look_again(self) -> None:
         self._news.set()

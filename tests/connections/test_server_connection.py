@@ -99,6 +99,34 @@ async def test_a_failing_request_changes_no_state_and_is_not_sent_again(failure:
         assert await home.connection.request("tools/call", CALL) == Result({}, 1)
 
 
+@pytest.mark.spec("lifecycle")
+@pytest.mark.parametrize("is_watched", [True, False], ids=["to be watched", "with a change to be listed"])
+async def test_a_preparation_in_a_group_that_is_over_has_closed_its_transport(*, is_watched: bool) -> None:
+    async def changed(_: Way) -> Answer:
+        home.connection.watch._observer.on_list_changed("tools")
+        return listed(None)
+
+    offered: JsonObject = {"tools": {"listChanged": is_watched}}
+    found = Result({"supportedVersions": ["2026-07-28"], "capabilities": offered}, 1)
+    async with house({"server/discover": found, "tools/list": changed}) as home:
+        pass
+    with pytest.raises(RuntimeError):
+        await home.connection.prepare()
+    assert home.connection.state is ConnectionState.FAILED
+    assert home.ways[0].closed == 1
+    assert await home.connection.retire() is None
+
+
+@pytest.mark.spec("lifecycle")
+async def test_nobody_waits_for_the_recovery_of_what_is_lost_in_a_group_that_is_over() -> None:
+    async with house() as home:
+        await home.connection.prepare()
+    with pytest.raises(RuntimeError):
+        home.ways[0].lose()
+    assert await home.connection.retire() is None
+    assert home.connection.state is ConnectionState.CLOSED
+
+
 # Loss and recovery
 
 
