@@ -1,11 +1,12 @@
-"""Changes that have not begun to commit, by server name, so that detach can cancel them. SPEC §lifecycle."""
+"""Changes that have not begun to commit, by server name; detach and the end cancel them. SPEC §lifecycle."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
 
-from app.core.problems import ServerChanged
+from app.core.problem import Problem
+from app.core.problems import ServerChanged, ShuttingDown
 
 
 class Preparation:
@@ -15,15 +16,22 @@ class Preparation:
         self._registry = registry
         self.server = server
         self.scope = anyio.CancelScope()
+        self.refusal: Problem | None = None
+        """Why it was cancelled, where it was."""
+
+    def cancel(self, refusal: Problem) -> None:
+        """End it; its author is told why, and the first time counts."""
+        self.refusal = self.refusal or refusal
+        self.scope.cancel()
 
     def begin_commit(self) -> None:
         """Be out of everybody's reach from now on.
 
         Raises:
-            ServerChanged: it was cancelled, and whoever did so was told that nothing comes of it.
+            Problem: it was cancelled, and whoever did so was told that nothing comes of it.
         """
-        if self.scope.cancel_called:
-            raise ServerChanged(self.server)
+        if self.refusal is not None:
+            raise self.refusal
         self._registry.drop(self)
 
 
@@ -45,6 +53,7 @@ class Preparations:
 
         Raises:
             ServerChanged: somebody called ``cancel`` meanwhile; the block was cancelled.
+            ShuttingDown: likewise, and ``cancel_all``.
         """
         preparation = Preparation(self, name)
         self._running.setdefault(name, set()).add(preparation)
@@ -53,8 +62,8 @@ class Preparations:
                 yield preparation
         finally:
             self.drop(preparation)
-        if preparation.scope.cancelled_caught:
-            raise ServerChanged(name)
+        if preparation.scope.cancelled_caught and preparation.refusal is not None:
+            raise preparation.refusal
 
     def drop(self, preparation: Preparation) -> None:
         """Forget the preparation, where it is known."""
@@ -67,5 +76,10 @@ class Preparations:
         """Cancel every preparation of this server; return whether there was one."""
         preparations = tuple(self._running.get(name, ()))
         for preparation in preparations:
-            preparation.scope.cancel()
+            preparation.cancel(ServerChanged(name))
         return bool(preparations)
+
+    def cancel_all(self) -> None:
+        """Cancel every preparation: the group is over in which what they make would live."""
+        for preparation in [each for preparations in self._running.values() for each in preparations]:
+            preparation.cancel(ShuttingDown())

@@ -144,6 +144,7 @@ class Workspace:
         """
         self._is_closing = True
         self.pending.clear()
+        self.preparations.cancel_all()
         self.hydration.cancel()
         try:
             at_once = self.connections()
@@ -155,6 +156,7 @@ class Workspace:
 
     async def _begin_again(self) -> None:
         """Leave nothing of a group that a bug ended; the next use hydrates again."""
+        self.preparations.cancel_all()
         async with self._commit_lock:
             await self.retirements.finish(self._emptied())
 

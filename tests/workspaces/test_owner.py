@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from app.core.problems import ShuttingDown
 from app.workspaces.owner import Owner
 from tests.support.cancelled_at import CancelledAt
-from tests.support.scripted_http import scripted_http
+from tests.support.scripted_http import default_answers, scripted_http, stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
 pytestmark = pytest.mark.spec("hydration")
@@ -77,6 +78,26 @@ async def test_a_group_that_fails_takes_its_connections_and_nothing_else(tmp_pat
         assert (await house.listed())["p"]["state"] == "connected"
         await house.act("attach", server=http(peer, "q"))
         assert len(house.connector.unretired()) == 3
+
+
+@pytest.mark.spec("lifecycle")
+async def test_a_change_that_is_being_prepared_ends_with_the_group_that_fails(tmp_path: Path) -> None:
+    silent = stream(anyio.Event())
+    async with scripted_http({"server/discover": silent}) as peer, workspace_house(tmp_path) as house:
+        await house.workspace().ready()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_refused, house, http(peer))
+                await peer.has_seen(1)
+                house.workspace().group.start_soon(bug)
+        peer.answers["server/discover"] = default_answers()["server/discover"]
+        await house.act("attach", server=http(peer))
+        assert house.workspace().connections() == house.connector.unretired()
+
+
+async def _refused(house: WorkspaceHouse, definition: dict[str, Any]) -> None:
+    with pytest.raises(ShuttingDown):
+        await house.act("attach", server=definition)
 
 
 async def test_a_stopped_owner_runs_nothing() -> None:

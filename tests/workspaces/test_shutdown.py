@@ -73,10 +73,11 @@ async def _attach(house: WorkspaceHouse, definition: dict[str, Any]) -> None:
     assert (await house.act("attach", server=definition))["status"] == 201
 
 
-async def test_a_preparation_that_goes_on_beyond_the_end_commits_nothing(tmp_path: Path) -> None:
-    gate = anyio.Event()
-    slow = stream(gate, f"data: {FOUND}\n\n")
-    async with scripted_http({"server/discover": slow}) as peer, workspace_house(tmp_path) as house:
+async def test_a_preparation_that_is_under_way_ends_and_commits_nothing(tmp_path: Path) -> None:
+    async with (
+        scripted_http({"server/discover": stream(anyio.Event())}) as peer,
+        workspace_house(tmp_path) as house,
+    ):
         await house.workspace().ready()
         refused = list[str]()
 
@@ -91,7 +92,6 @@ async def test_a_preparation_that_goes_on_beyond_the_end_commits_nothing(tmp_pat
                 group.start_soon(attach)
                 await peer.has_seen(1)
                 await house.manager.shut_down()
-                gate.set()
         assert refused == ["shutting-down"]
         assert await house.rows() == {}
         assert house.connector.unretired() == []
