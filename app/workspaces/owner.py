@@ -11,6 +11,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup, TaskStatus
 
+from app.concurrency import Latch
 from app.core.problems import ShuttingDown
 
 log = structlog.get_logger("plurnk.workspace")
@@ -35,6 +36,7 @@ class Owner:
         self._beginning = anyio.Lock()
         self._group: TaskGroup | None = None
         self._stop = anyio.Event()
+        self._over: Latch | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -84,11 +86,14 @@ class Owner:
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Hold the group until ``stop``; raises nothing but cancellation."""
+        self._over = over = Latch()
         try:
             await self._hold(task_status)
         except Exception:
             log.exception("workspace-failed", workspace=self._workspace)
             await self._on_failure()
+        finally:
+            over.set()
 
     async def _hold(self, task_status: TaskStatus[None]) -> None:
         try:
@@ -103,3 +108,9 @@ class Owner:
     def stop(self) -> None:
         """End every task; no other group begins."""
         self._stop.set()
+
+    async def stopped(self) -> None:
+        """Stop, and return once every task has ended."""
+        self.stop()
+        if self._over is not None:
+            await self._over.wait()

@@ -153,6 +153,7 @@ class Workspace:
                 await self.retirements.finish(each for each in self.connections() if each not in at_once)
         finally:
             self.owner.stop()
+        await self.owner.stopped()  # What was being opened closes what it has.
 
     async def _begin_again(self) -> None:
         """Leave nothing of a group that a bug ended; the next use hydrates again."""

@@ -1,6 +1,7 @@
 """The end of a workspace in the middle of something: what has begun completes, and nothing is left. SPEC §shutdown."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,12 @@ import anyio
 import pytest
 
 from app.core.problem import Problem
+from app.core.problems import ShuttingDown
 from app.workspaces import hydration
 from tests.support.eventually import eventually
 from tests.support.gated_connection import catalog, tool_entry
 from tests.support.operations_house import operations_house
+from tests.support.processes import is_alive
 from tests.support.scripted_http import HANG, Reply, scripted_http, stream
 from tests.support.workspace_house import WorkspaceHouse, http, workspace_house
 
@@ -137,7 +140,30 @@ async def test_what_arrives_while_a_hydration_closes_what_it_opened_is_closed_to
                     arrives.set()
                     await eventually(lambda: len(opened) == 2)
                     let.set()
-        assert house.connector.unretired() == []
+            assert house.connector.unretired() == []
+
+
+@pytest.mark.parametrize("mode", ["strict", "isolate"])
+@pytest.mark.spec("hydration")
+async def test_a_child_that_is_being_prepared_is_gone_when_the_end_is_over(tmp_path: Path, mode: str) -> None:
+    told = tmp_path / "pid"
+    program = {"command": "/bin/sh", "args": ["-c", f"echo $$ >{told}; cat >{tmp_path}/asked"]}
+    defaults = {"p": {"name": "p", "transport": "stdio", **program}}
+    environment = {"PLURNK_HYDRATION": mode}
+    async with workspace_house(tmp_path, defaults=defaults, environment=environment) as house:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_refused_or_preparing, house)
+                await eventually(lambda: told.exists() and told.read_text().endswith("\n"))
+                assert is_alive(pid := int(told.read_text()))
+                await house.manager.shut_down()
+                assert not is_alive(pid)
+
+
+async def _refused_or_preparing(house: WorkspaceHouse) -> None:
+    """List at the end: a busy machine may be past the patience of ``isolate``."""
+    with suppress(ShuttingDown):
+        await house.listed()
 
 
 async def _refused(house: WorkspaceHouse) -> None:
