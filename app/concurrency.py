@@ -28,9 +28,11 @@ class Stop:
     inside holds it up, so nothing is in it that has to complete.
     """
 
-    __slots__ = ("_before", "_task", "is_called")
+    __slots__ = ("_before", "_loop", "_task", "is_called")
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the loop that the block runs in: to look for it, Python 3.11 asks the system which process we are."""
+        self._loop = loop
         self.is_called = False
         """Whether somebody wanted it to end while it ran."""
         self._task: asyncio.Task[object] | None = None
@@ -44,7 +46,7 @@ class Stop:
             self._task.cancel()
 
     def __enter__(self) -> None:
-        self._task = task = asyncio.current_task()
+        self._task = task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101 everything of ours runs in a task
         self._before = task.cancelling()
 

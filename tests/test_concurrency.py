@@ -1,5 +1,6 @@
 """Cancel scopes and latches: what of anyio is made in every call or kept by every attachment."""
 
+import asyncio
 import sys
 
 import anyio
@@ -100,7 +101,7 @@ async def stopped(stop: Stop, within: anyio.CancelScope) -> list[str]:
 
 
 async def run_stopped(*calls: str) -> tuple[list[str], anyio.CancelScope]:
-    stop, within, seen = Stop(), anyio.CancelScope(), list[str]()
+    stop, within, seen = Stop(asyncio.get_running_loop()), anyio.CancelScope(), list[str]()
 
     async def run() -> None:
         seen.extend(await stopped(stop, within))
@@ -129,7 +130,7 @@ async def test_who_cancels_more_than_the_block_is_not_stopped_by_it(calls: list[
 
 
 async def test_a_stop_that_nobody_waits_for_any_more_does_nothing() -> None:
-    stop = Stop()
+    stop = Stop(asyncio.get_running_loop())
     stop.call()
     with stop:
         await checkpoint()
@@ -148,5 +149,5 @@ async def test_an_error_of_the_block_is_raised_though_it_was_stopped() -> None:
                 raise ValueError("its own")
 
     with pytest.raises(ValueError, match="its own"):
-        await fail(Stop())
+        await fail(Stop(asyncio.get_running_loop()))
     await checkpoint()

@@ -5,10 +5,12 @@ Data only: the driver of ``open_operations`` runs it, the timer ends it, the boa
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from os import urandom
+from typing import Final
 
 import anyio
 import orjson
@@ -175,9 +177,16 @@ class OpenOperation:
             self.held.close()
 
 
-def new_operation_id() -> str:
-    """Return an unguessable operation id."""
-    return f"op-{urandom(16).hex()}"
+def _unguessable_ids() -> Generator[str]:
+    """Yield ids of 128 random bits each, for which the system is asked once for very many."""
+    while True:
+        bits = urandom(16 * 256)
+        for start in range(0, len(bits), 16):
+            yield f"op-{bits[start : start + 16].hex()}"
+
+
+new_operation_id: Final[Callable[[], str]] = partial(next, _unguessable_ids())
+"""Returns an unguessable operation id."""
 
 
 def operation_span(tracer: Tracer, work: Work) -> Span | None:

@@ -65,6 +65,7 @@ class OpenOperations:
     ) -> None:
         self.workspace = workspace
         self.settings = settings
+        self._loop = asyncio.get_running_loop()
         self._allowance = allowance
         self._kept = kept
         self._telemetry = telemetry
@@ -127,7 +128,7 @@ class OpenOperations:
             Problem: the one it ended in.
         """
         machine = operation.machine
-        operation.driven = stop = Stop()
+        operation.driven = stop = Stop(self._loop)
         try:
             with stop:
                 step = first()

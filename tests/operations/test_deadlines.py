@@ -1,5 +1,6 @@
 """deadlines.py: each operation is stopped at its own deadline, whichever the timer was set for."""
 
+import asyncio
 import time
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ async def driven(operation: OpenOperation, group: TaskGroup) -> anyio.Event:
     stopped = anyio.Event()
 
     async def drive(*, task_status: anyio.abc.TaskStatus[None]) -> None:
-        operation.driven = Stop()
+        operation.driven = Stop(asyncio.get_running_loop())
         with operation.driven:
             task_status.started()
             await anyio.sleep_forever()
