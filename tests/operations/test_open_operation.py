@@ -1,5 +1,6 @@
 """Which answers an open operation takes."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from app.core.interrupts import ResumeEntry
 from app.core.operation import Operation, Send, Work
 from app.core.operation_problems import AnswerInvalid, InterruptConflict
 from app.core.proposals import DECISION_SCHEMA
-from app.operations.open_operation import OpenOperation
+from app.operations.open_operation import OpenOperation, new_operation_id
 
 YES: Any = {"decision": "accept"}
 
@@ -71,3 +72,10 @@ def test_releasing_lets_go_of_everything_once() -> None:
     operation.release()
     operation.release()
     assert released == ["workspace"]
+
+
+def test_ids_are_random_text_of_which_no_two_are_the_same() -> None:
+    ids = [new_operation_id() for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert all(re.fullmatch("op-[0-9a-f]{32}", each) for each in ids)
+    assert all(len({each[place] for each in ids}) == 16 for place in range(3, 35))
