@@ -20,7 +20,7 @@ GATHER_MAX: Final = 32
 
 
 class LogLines:
-    """The one way to the log; a structlog logger. Safe to use from every thread."""
+    """The one way to the log. Safe to use from every thread."""
 
     def __init__(self, file: TextIO, mask: Callable[[str], str]) -> None:
         self._file = file
@@ -55,7 +55,7 @@ class LogLines:
             self._gathered.append(masked)
             self.flush()
 
-    msg = log = warn = warning = fatal = failure = err = critical = exception = error
+    warning = error
 
     def flush(self) -> None:
         """Have everything written on return."""

@@ -5,19 +5,23 @@ import io
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TextIO, cast
+from functools import lru_cache
+from typing import Any, TextIO, TypeAlias, cast
 
 import orjson
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import EventDict
 from typing_extensions import override
 
 from app.log_lines import LogLines, LogLinesHandler
 from app.settings import Settings
 
+Render: TypeAlias = Callable[[EventDict], str]
+"""Makes one line of an event, which it may consume."""
 _BARE = re.compile(r"[\w./:@+-]+")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -28,26 +32,22 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> LogLines:
     Returns where they go, to be flushed by whoever ends the process.
     """
     level = LEVELS[settings.log_level]
-    shared: list[Processor] = [
-        structlog.stdlib.add_log_level,
-        _add_moment,
-    ]
-    last: list[Processor] = (
-        [structlog.processors.format_exc_info, _render_json] if settings.log_format == "json" else _console()
-    )
-
+    render = _render_json if settings.log_format == "json" else _for_a_person()
     lines = LogLines(cast("TextIO", _Output(sys.stderr)), mask)
-    structlog.configure(
-        processors=[*shared, *last],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: lines,
-        cache_logger_on_first_use=True,
-    )
+    logger = Logger(lines, level, render)
+
+    def the_one(*_: Any, **_ignored: Any) -> Any:
+        return logger
+
+    def rendered(_logger: Any, _method: str, event: EventDict) -> str:
+        return render(event)
+
+    structlog.configure(wrapper_class=cast("Any", the_one), cache_logger_on_first_use=True)
     handler = LogLinesHandler(lines)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+            foreign_pre_chain=[_add_level_and_moment, structlog.stdlib.ExtraAdder()],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, rendered],
         )
     )
     handler.addFilter(_is_no_cancellation)
@@ -55,10 +55,58 @@ def configure(settings: Settings, mask: Callable[[str], str]) -> LogLines:
     return lines
 
 
-def _add_moment(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Add what structlog's ``TimeStamper`` adds, without its three further calls."""
-    event["timestamp"] = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+class Logger:
+    """What modules log with: one function renders a line, where structlog would run a chain of processors.
+
+    Nothing can be bound to it, and an event is no template.
+    """
+
+    def __init__(self, lines: LogLines, level: int, render: Render) -> None:
+        self._lines = lines
+        self._level = level
+        self._render = render
+
+    def debug(self, event: str, **values: Any) -> None:
+        """Log what only whoever looks for a fault wants to know."""
+        if self._level <= logging.DEBUG:
+            self._lines.debug(self._rendered("debug", event, values))
+
+    def info(self, event: str, **values: Any) -> None:
+        """Log what happened as it should."""
+        if self._level <= logging.INFO:
+            self._lines.info(self._rendered("info", event, values))
+
+    def warning(self, event: str, **values: Any) -> None:
+        """Log what the operator may want to change."""
+        if self._level <= logging.WARNING:
+            self._lines.warning(self._rendered("warning", event, values))
+
+    def error(self, event: str, **values: Any) -> None:
+        """Log what failed."""
+        self._lines.error(self._rendered("error", event, values))
+
+    def exception(self, event: str, **values: Any) -> None:
+        """Log what failed, with the exception that is being handled."""
+        self.error(event, exc_info=True, **values)
+
+    def _rendered(self, level: str, event: str, values: EventDict) -> str:
+        values["event"], values["level"], values["timestamp"] = event, level, _moment()
+        return self._render(values)
+
+
+def _add_level_and_moment(_logger: Any, method: str, event: EventDict) -> EventDict:
+    event["level"], event["timestamp"] = method, _moment()
     return event
+
+
+def _moment() -> str:
+    second, rest = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_second(second)}.{rest // 1000:06}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat()[: len("2026-07-28T00:00:00")]
 
 
 class _Output(io.TextIOBase):
@@ -84,20 +132,25 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
-def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
-    return orjson.dumps(event, default=repr).decode()
+def _render_json(event: EventDict) -> str:
+    return orjson.dumps(_with_traceback(event), default=repr).decode()
 
 
-def _render_plain(_logger: Any, _method: str, event: EventDict) -> str:
+def _render_plain(event: EventDict) -> str:
     """Return the line that structlog's console renderer writes without colours, for a quarter of what it costs."""
     moment, level, name = event.pop("timestamp"), event.pop("level"), str(event.pop("event", ""))
-    traceback = event.pop("exception", None)
-    stated = " ".join(f"{key}={_stated(value)}" for key, value in sorted(event.items()))
+    traceback = _with_traceback(event).pop("exception", None)
+    stated = " ".join([f"{key}={_stated(event[key])}" for key in sorted(event)])
     line = f"{moment} [{level:<9}] {name if name.isprintable() else repr(name):<30} {stated}".rstrip()
     return line if traceback is None else f"{line}\n{_harmless(traceback)}"
 
 
-def _escape(_logger: Any, _method: str, event: EventDict) -> EventDict:
+def _with_traceback(event: EventDict) -> EventDict:
+    """Return the event, with ``exception`` in the place of ``exc_info``."""
+    return structlog.processors.format_exc_info(None, "", event) if "exc_info" in event else event
+
+
+def _escape(event: EventDict) -> EventDict:
     """Return the event with what a terminal obeys as its escape: strangers write into it."""
     for key, value in event.items():
         if isinstance(value, str) and not value.isprintable():
@@ -111,11 +164,13 @@ def _harmless(text: str) -> str:
 
 def _stated(value: object) -> str:
     """Return the value so that it forges neither another one nor a line."""
-    return value if isinstance(value, str) and _BARE.fullmatch(value) else repr(value)
+    # Most values are one word, which says so sooner than it matches.
+    return value if isinstance(value, str) and (value.isalnum() or _BARE.fullmatch(value)) else repr(value)
 
 
-def _console() -> list[Processor]:
+def _for_a_person() -> Render:
     """Return what writes for a person: in colours on a terminal, else plain."""
     if not sys.stderr.isatty():
-        return [structlog.processors.format_exc_info, _render_plain]
-    return [structlog.processors.format_exc_info, _escape, structlog.dev.ConsoleRenderer()]
+        return _render_plain
+    coloured = structlog.dev.ConsoleRenderer()
+    return lambda event: coloured(None, "", _escape(_with_traceback(event)))

@@ -50,6 +50,11 @@ class _Needle:
     before: int = 0
     after: int = 0
 
+    @property
+    def beginning(self) -> str:
+        """Its first ``GRAM`` bytes, each as a character."""
+        return self.searched[:GRAM].decode("latin-1")
+
 
 @dataclass(frozen=True, slots=True)
 class _View:
@@ -85,7 +90,8 @@ class Mask:
         self._kept: set[str] = set()
         self._holders: dict[str, int] = {}
         """How often each known value is held."""
-        self._needles: dict[bytes, list[_Needle]] = {}
+        self._needles: dict[str, list[_Needle]] = {}
+        """By their first ``GRAM`` bytes, each as a character: Python finds text in text faster than bytes in bytes."""
         self._abandoned: deque[Iterable[str]] = deque()
         """What owners that are gone held. They only add to it: a collection of garbage may come in between anything."""
         self.add(values)
@@ -117,7 +123,7 @@ class Mask:
         self._holders[value] = self._holders.get(value, 0) + 1
         if self._holders[value] == 1:
             for needle in _needles(value.encode("utf-8", "surrogatepass")):
-                self._needles.setdefault(needle.searched[:GRAM], []).append(needle)
+                self._needles.setdefault(needle.beginning, []).append(needle)
 
     def _release(self, value: str) -> None:
         self._holders[value] -= 1
@@ -125,10 +131,10 @@ class Mask:
             return
         del self._holders[value]
         for needle in _needles(value.encode("utf-8", "surrogatepass")):
-            gram = needle.searched[:GRAM]
-            self._needles[gram].remove(needle)
-            if not self._needles[gram]:
-                del self._needles[gram]
+            beginning = needle.beginning
+            self._needles[beginning].remove(needle)
+            if not self._needles[beginning]:
+                del self._needles[beginning]
 
     def mask(self, text: str) -> str:
         """Return the text with every stretch that shows a known value replaced by ``***``."""
@@ -136,21 +142,24 @@ class Mask:
             return text
         raw = text.encode("utf-8", "surrogatepass")
         found = self._search(raw)
-        for mark, decode in ((b"%", _percent_decoded), (b"\\", _json_unescaped)):
-            found += self._search_decoded(raw, mark, decode)
+        if b"%" in raw:
+            found += self._search_decoded(raw, b"%", _percent_decoded)
+        if b"\\" in raw:
+            found += self._search_decoded(raw, b"\\", _json_unescaped)
         return _blotted(raw, found) if found else text
 
     def _search(self, data: bytes) -> list[_Range]:
         """Return the stretches that give a value away, in ascending order of their first needle byte."""
-        needles, found = self._needles, list[_Range]()
+        needles, characters = self._needles, data.decode("latin-1")
+        found: list[_Range] = []
         if len(needles) < len(data):
             for beginning in needles:
-                if beginning in data:
+                if beginning in characters:
                     break
             else:
                 return found
         for start in range(len(data) - GRAM + 1):
-            candidates = needles.get(data[start : start + GRAM])
+            candidates = needles.get(characters[start : start + GRAM])
             if candidates is not None:
                 found += [
                     (max(0, start - each.before), min(len(data), start + len(each.searched) + each.after))
@@ -161,7 +170,9 @@ class Mask:
 
     def _search_decoded(self, raw: bytes, mark: bytes, decode: Callable[[bytes], _View]) -> list[_Range]:
         """Return the stretches of ``raw`` that give a value away once decoded, however often that takes."""
-        found, views, data = list[_Range](), list[_View](), raw
+        found: list[_Range] = []
+        views: list[_View] = []
+        data = raw
         while mark in data and len(views) < DECODE_MAX:
             view = decode(data)
             if not view.spans:
