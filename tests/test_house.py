@@ -226,7 +226,7 @@ def test_every_injected_fault_of_the_documents_is_in_a_file_that_exists() -> Non
 async def test_the_metrics_of_the_specification_are_those_of_the_registry() -> None:
     async with doors_house() as doors:
         answer = await doors.get("/metrics")
-        host = doors.app.state.host
+        host = doors.app.serves
         measures = host.telemetry.measures
         shown = [
             *measures.counters,

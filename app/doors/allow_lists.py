@@ -17,6 +17,9 @@ _ORIGIN = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII
 )
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_REMEMBERED_MAX = 64
+"""Values of the Host header that were admitted and are known again, of as many characters as a name has at most."""
+_NAME_MAX = 253
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
 
 
@@ -30,9 +33,18 @@ class HostAllowList:
         self._suffixes: list[str] = []
         for allowed in settings.allowed_hosts:
             self._allow(allowed.lower())
+        self._remembered: set[str] = set()
 
     def admits(self, host: str) -> bool:
         """Return whether this value of the Host header is served."""
+        if host in self._remembered:
+            return True
+        is_good = self._is_good(host)
+        if is_good and len(host) <= _NAME_MAX and len(self._remembered) < _REMEMBERED_MAX:
+            self._remembered.add(host)
+        return is_good
+
+    def _is_good(self, host: str) -> bool:
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             return False

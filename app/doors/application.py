@@ -1,22 +1,26 @@
 """The application around the routes: the gate, and Problems where no route answers. SPEC §security."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match, Route
 from typing_extensions import override
 
 from app.actions.action import Host
-from app.doors.asgi import Receive, Scope, Send
+from app.doors.asgi import Endpoint, Receive, Scope, Send
 from app.doors.endpoint import Exposition
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal, send_problem
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
 from app.tokens import Tokens
+
+REMEMBERED_MAX = 256
+"""Methods and paths whose routes are remembered."""
 
 
 class Application(FastAPI):
@@ -36,9 +40,10 @@ class Application(FastAPI):
     ) -> None:
         # FastAPI writes no OpenAPI here: the document is one of the routes, and tests hold it against them.
         super().__init__(routes=list(routes), openapi_url=None, redirect_slashes=False)
-        self.state.host = host
-        self.state.streams = streams
-        self.state.exposition = exposition
+        self.serves = host
+        self.streams = streams
+        self.exposition = exposition
+        self._found = lru_cache(maxsize=REMEMBERED_MAX)(self._find)
         self._gate = Gate(self._routed, settings=host.settings, tokens=tokens)
 
     @override
@@ -49,11 +54,27 @@ class Application(FastAPI):
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self.router(scope, receive, send)
+            try:
+                endpoint, scope["path_params"] = self._found(scope["method"], scope["path"])
+            except LookupError:  # Not even a method has what is no request.
+                endpoint = self.router
+            await endpoint(scope, receive, send)
         except HTTPException as refusal:
             await _unrouted(refusal)(scope, receive, send)
         except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
             await send_problem(send, logged_internal(failure))
+
+    def _find(self, method: str, path: str) -> tuple[Endpoint, Mapping[str, str]]:
+        """Return what answers such requests, and the parameters of their path.
+
+        Raises:
+            LookupError: nothing does; the router says why.
+        """
+        for route in self.router.routes:
+            match, found = route.matches({"type": "http", "method": method, "path": path})
+            if match is Match.FULL and isinstance(route, Route):
+                return route.app, found["path_params"]
+        raise LookupError(path)
 
 
 def build_application(
@@ -63,7 +84,7 @@ def build_application(
     tokens: Tokens,
     streams: OpenStreams,
     exposition: Exposition,
-) -> FastAPI:
+) -> Application:
     """Return the application that serves these routes for a host that can serve already."""
     return Application(routes, host=host, tokens=tokens, streams=streams, exposition=exposition)
 

@@ -22,12 +22,21 @@ WHOLE_BODY = "plurnk.body"
 
 def header_values(scope: Scope, name: bytes) -> list[bytes]:
     """Return every value of the header, in order; ``name`` is lower case, as ASGI gives names."""
+    return headers_of(scope).get(name, [])
+
+
+def headers_of(scope: Scope) -> dict[bytes, list[bytes]]:
+    """Return the values of each header by its name in lower case, in order."""
     by_name: dict[bytes, list[bytes]] | None = scope.get(_BY_NAME)
     if by_name is None:
-        by_name = scope[_BY_NAME] = {}
-        for key, value in scope["headers"]:
-            by_name.setdefault(key, []).append(value)
-    return by_name.get(name, [])
+        headers: Headers = scope["headers"]
+        by_name = {name: [value] for name, value in headers}
+        if len(by_name) < len(headers):
+            by_name.clear()
+            for name, value in headers:
+                by_name.setdefault(name, []).append(value)
+        scope[_BY_NAME] = by_name
+    return by_name
 
 
 async def send_whole(

@@ -13,7 +13,7 @@ import orjson
 
 from app.core.door_problems import BodyTooLarge, InputMalformed, MediaTypeUnsupported
 from app.core.json_value import Json
-from app.doors.asgi import WHOLE_BODY, Receive, Scope, header_values
+from app.doors.asgi import JSON, WHOLE_BODY, Receive, Scope, header_values, headers_of
 
 BODY_TIMEOUT_S = 30.0
 """How long a client may take to send one body."""
@@ -21,8 +21,10 @@ DISCARDED_MAX = 8 * 1024 * 1024
 """Bytes beyond the limit that are read and dropped: a client that writes before it reads sees the answer."""
 DEPTH_MARGIN = 32
 """Levels that we put around what a client sent, in events and in requests to peers."""
+_JSON = [JSON]
 _JSON_TYPE = re.compile(rb"application/json[ \t]*(;.*)?", re.IGNORECASE | re.DOTALL)
-_LONG_DIGITS = re.compile(rb"[0-9]{19}")
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_DIGITS = b"0" * 19
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 
 
@@ -45,7 +47,10 @@ async def read_json(scope: Scope, receive: Receive, *, limit: int) -> Json:
         ClientGone: the client disconnected.
     """
     _require_json_type(scope)
-    return parse_json(await read_bytes(scope, receive, limit=limit))
+    whole: bytes | None = scope.get(WHOLE_BODY)
+    if whole is None or len(whole) > limit:
+        whole = await read_bytes(scope, receive, limit=limit)
+    return parse_json(whole)
 
 
 async def read_bytes(scope: Scope, receive: Receive, *, limit: int) -> bytes:
@@ -91,7 +96,7 @@ def parse_json(body: bytes) -> Json:
         raise InputMalformed([("", f"not JSON: {failure.msg} (at character {failure.pos})")]) from None
     if body.count(b"[") + body.count(b"{") > DEPTH_MARGIN:
         _require_shallow(value)
-    if _LONG_DIGITS.search(body):
+    if _LONG_DIGITS in body.translate(_DIGITS_ALIKE):
         _require_exact_integers(body)
     return value
 
@@ -124,8 +129,10 @@ async def _next(receive: Receive) -> Any:
 
 
 def _require_json_type(scope: Scope) -> None:
-    declared = header_values(scope, b"content-type")
-    if len(declared) != 1 or not _JSON_TYPE.fullmatch(declared[0].strip()):
+    declared = headers_of(scope).get(b"content-type")
+    if declared != _JSON and (
+        declared is None or len(declared) != 1 or not _JSON_TYPE.fullmatch(declared[0].strip())
+    ):
         raise MediaTypeUnsupported
 
 

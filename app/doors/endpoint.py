@@ -12,7 +12,7 @@ from typing import Final
 from app.actions.action import Host
 from app.core import trace_context
 from app.core.problem import Problem
-from app.doors.asgi import Receive, Scope, Send, header_values
+from app.doors.asgi import Receive, Scope, Send, header_values, headers_of
 from app.doors.body import BodyLate, ClientGone
 from app.doors.problem_response import logged_internal, send_blank_problem, send_problem
 from app.doors.streams import OpenStreams
@@ -33,7 +33,10 @@ class AsgiEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            with called_by(scope):
+            if b"traceparent" in headers_of(scope):
+                with called_by(scope):
+                    await self._handler(scope, receive, send)
+            else:
                 await self._handler(scope, receive, send)
         except Problem as problem:
             await send_problem(send, problem)
@@ -47,27 +50,25 @@ class AsgiEndpoint:
 
 def host_of(scope: Scope) -> Host:
     """Return the host that the application serves."""
-    host: Host = scope["app"].state.host
+    host: Host = scope["app"].serves
     return host
 
 
 def streams_of(scope: Scope) -> OpenStreams:
     """Return the registry of requests in flight."""
-    streams: OpenStreams = scope["app"].state.streams
+    streams: OpenStreams = scope["app"].streams
     return streams
 
 
 def exposition_of(scope: Scope) -> bytes:
     """Return the metrics as they are now."""
-    exposition: Exposition = scope["app"].state.exposition
+    exposition: Exposition = scope["app"].exposition
     return exposition()
 
 
 def called_by(scope: Scope) -> AbstractContextManager[None]:
     """Make the request a part of its caller's trace during the block, where it says that it is. SPEC §observe."""
     parents = header_values(scope, b"traceparent")
-    if not parents:
-        return _NOBODY
     states = header_values(scope, b"tracestate")
     context = trace_context.parse(
         [value.decode("latin-1") for value in parents], [value.decode("latin-1") for value in states]

@@ -10,7 +10,7 @@ from app.core.door_problems import HostRefused, OriginRefused, Unauthenticated
 from app.core.principal import Principal
 from app.core.problem import Problem
 from app.doors.allow_lists import HostAllowList, OriginAllowList
-from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values
+from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values, headers_of
 from app.doors.presence import presence_of
 from app.doors.problem_response import send_blank_problem, send_problem
 from app.settings import Settings
@@ -36,39 +36,30 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request with a Problem, or hand it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._answer_no_request(scope, receive, send)
             return
         try:
             origin = self._admitted(scope)
         except Problem as refusal:
             await send_problem(send, refusal)
             return
-        await self._answer(
-            scope, receive, send if origin is None else _with_cors(send, origin), origin=origin
-        )
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, *, origin: bytes | None) -> None:
+        if origin is not None:
+            send = _with_cors(send, origin)
         if origin is not None and _is_preflight(scope):
             await _send_preflight(scope, send)
-            return
-        raw_path: bytes = scope.get("raw_path", b"")
-        if b"%" in raw_path and any(separator in raw_path.lower() for separator in _ENCODED_SEPARATORS):
-            # The server has decoded it: /a%2Fb would be routed as two segments, where the client named one.
+        elif b"%" in scope.get("raw_path", b"") and _hides_a_separator(scope):
             await send_blank_problem(send, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
-            return
-        if scope["path"] not in OPEN_PATHS:
-            principal = self._authenticated(scope)
-            if principal is None:
-                await send_problem(send, Unauthenticated())
-                return
-            scope.setdefault("state", {})["principal"] = principal
-            if (presence := presence_of(scope)) is not None:
-                presence.is_known = True
-        await self._app(scope, receive, send)
+        elif scope["path"] in OPEN_PATHS or self._is_known(scope):
+            await self._app(scope, receive, send)
+        else:
+            await send_problem(send, Unauthenticated())
+
+    async def _answer_no_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
 
     def _admitted(self, scope: Scope) -> bytes | None:
         """Return the allowed Origin of the request, None where it has none.
@@ -78,29 +69,44 @@ class Gate:
             OriginRefused: an Origin that is not allowed, ``null`` and what is no origin among them; or none, from a
                 page of another origin: images, frames and links bring no Origin, and a GET can make a workspace start.
         """
-        hosts = header_values(scope, b"host")
+        headers = headers_of(scope)
+        hosts = headers.get(b"host", ())
         if len(hosts) != 1 or not self._hosts.admits(hosts[0].decode("latin-1")):
             raise HostRefused
-        origins = header_values(scope, b"origin")
-        if not origins:
-            if any(value not in _OWN_SITE for value in header_values(scope, b"sec-fetch-site")):
+        origins = headers.get(b"origin")
+        if origins is None:
+            if b"sec-fetch-site" in headers and not _OWN_SITE.issuperset(headers[b"sec-fetch-site"]):
                 raise OriginRefused
             return None
         if len(origins) != 1 or not self._origins.admits(origins[0].decode("latin-1")):
             raise OriginRefused
         return origins[0]
 
-    def _authenticated(self, scope: Scope) -> Principal | None:
-        presented = header_values(scope, b"authorization")
+    def _is_known(self, scope: Scope) -> bool:
+        """Return whether the request shows a token; the scope has the principal from then on."""
+        presented = headers_of(scope).get(b"authorization", ())
         if len(presented) > 1:
-            return None
-        return self._tokens.principal(presented[0].decode("latin-1") if presented else None)
+            return False
+        principal = self._tokens.principal(presented[0].decode("latin-1") if presented else None)
+        if principal is None:
+            return False
+        scope.setdefault("state", {})["principal"] = principal
+        presence = presence_of(scope)
+        if presence is not None:
+            presence.is_known = True
+        return True
 
 
 def principal_of(scope: Scope) -> Principal:
     """Return who the gate let through."""
     principal: Principal = scope["state"]["principal"]
     return principal
+
+
+def _hides_a_separator(scope: Scope) -> bool:
+    """Return whether the server decoded one: /a%2Fb would be routed as two segments, where the client named one."""
+    raw_path: bytes = scope["raw_path"].lower()
+    return any(separator in raw_path for separator in _ENCODED_SEPARATORS)
 
 
 def _is_preflight(scope: Scope) -> bool:

@@ -129,7 +129,7 @@ async def test_a_client_that_left_is_sent_no_end() -> None:
         return {"type": "http.disconnect"}
 
     async with doors_house() as doors:
-        host, workspace = doors.app.state.host, doors.house.workspace
+        host, workspace = doors.app.serves, doors.house.workspace
         asked = parse_run_input(run_input({"kind": "workspace.mcp.watch"}))
         with anyio.fail_after(5):
             await runs.AguiRun(host, Principal(), workspace, asked).answer(doors.streams, receive, send)

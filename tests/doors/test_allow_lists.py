@@ -82,6 +82,15 @@ def test_the_operator_adds_names(allowed: str, host: str, is_served: bool) -> No
     assert hosts("127.0.0.1", allowed).admits("localhost")
 
 
+def test_names_are_admitted_again_and_others_refused_again_however_many_there_are() -> None:
+    allow_list = hosts("127.0.0.1", "*.good.example")
+    long = "a" * 1000
+    for _ in range(2):
+        for name in (*map(str, range(100)), long):
+            assert allow_list.admits(f"{name}.good.example")
+            assert not allow_list.admits(f"{name}.evil.example")
+
+
 @pytest.mark.parametrize(
     "allowed, origin, is_admitted",
     [

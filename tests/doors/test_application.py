@@ -63,3 +63,21 @@ async def test_head_is_get_without_its_body() -> None:
     async with doors_house() as doors:
         answers = [await doors.post(path, method="HEAD") for path in ("/healthz", "/v1/workspaces/w/servers")]
     assert [(answer.status_code, answer.content) for answer in answers] == [(200, b""), (200, b"")]
+
+
+async def test_a_path_that_is_asked_again_is_answered_as_it_was() -> None:
+    requests = [
+        ("DELETE", "/v1/workspaces/w/servers/first"),
+        ("DELETE", "/v1/workspaces/w/servers/second"),
+        ("GET", "/v1/workspaces/w/servers"),
+        ("HEAD", "/v1/workspaces/w/servers"),
+        ("DELETE", "/v1/workspaces/w/servers"),
+        ("GET", "/nowhere"),
+    ]
+    async with doors_house() as doors:
+        once, again = [[await doors.post(path, method=method) for method, path in requests] for _ in range(2)]
+    assert [answer.status_code for answer in once] == [404, 404, 200, 200, 405, 404]
+    assert [(answer.status_code, answer.content) for answer in again] == [
+        (answer.status_code, answer.content) for answer in once
+    ]
+    assert ["'second'" in answer.text for answer in once[:2]] == [False, True]

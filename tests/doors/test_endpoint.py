@@ -57,7 +57,7 @@ async def test_a_client_that_is_gone_is_answered_nothing() -> None:
 async def test_a_request_is_part_of_its_callers_trace_while_it_lasts() -> None:
     async with doors_house() as doors, doors.client() as client:
         carried: list[object] = []
-        tracer = doors.app.state.host.telemetry.tracer
+        tracer = doors.app.serves.telemetry.tracer
 
         def answer(_: GatedRequest) -> Result:
             carried.append(tracer.carrier())

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.spec("observe")
 
 async def test_the_gauges_tell_what_is_held_at_the_moment() -> None:
     async with doors_house() as doors:
-        host = doors.app.state.host
+        host = doors.app.serves
 
         def read() -> dict[str, int]:
             return {gauge.name: gauge.read()[()] for gauge in gauges(host, doors.streams)}

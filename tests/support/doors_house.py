@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from app.actions.action import Host
 from app.agui.routes import ROUTES as AGUI
 from app.core.catalog import ServerCatalog
-from app.doors.application import build_application
+from app.doors.application import Application, build_application
 from app.doors.gauges import gauges
 from app.doors.streams import OpenStreams
 from app.observe.exposition import Exposition
@@ -34,7 +33,7 @@ DEFINITION = {"name": "project", "transport": "stdio", "command": "/peer", "read
 class DoorsHouse:
     """What a test of the doors looks at."""
 
-    app: FastAPI
+    app: Application
     house: OperationsHouse
     streams: OpenStreams
     tokens: Tokens
