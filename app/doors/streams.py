@@ -8,7 +8,7 @@ task group and end with their request.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from enum import Enum
 from types import TracebackType
 
@@ -80,14 +80,12 @@ class Attention:
             self.ending = ending
             self._scope.cancel()
 
-    def work(self) -> "_Work":
+    def work(self) -> AbstractContextManager[object, bool]:
         """Do the work inside; a stopped one ends here, silently, with ``ending`` set."""
-        return _Work(self, self._scope)
+        return _AttendedWork(self, self._scope) if self._companions else self._scope
 
-    def attend_later(self) -> asyncio.TimerHandle | None:
-        """Start the companions, if any, once the work has taken so long that they are worth a task."""
-        if not self._companions:
-            return None
+    def attend_later(self) -> asyncio.TimerHandle:
+        """Start the companions once the work has taken so long that they are worth a task."""
         return asyncio.get_running_loop().call_later(ATTEND_AFTER_S, self._attend)
 
     def _attend(self) -> None:
@@ -104,8 +102,8 @@ class Attention:
                     return
 
 
-class _Work:
-    """The block of one request's work."""
+class _AttendedWork:
+    """The block of one request's work that has companions."""
 
     __slots__ = ("_attention", "_scope", "_timer")
 
@@ -120,8 +118,7 @@ class _Work:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         return self._scope.__exit__(kind, error, trace)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import assert_never
+from typing import Final, assert_never
 
 import orjson
 
@@ -18,6 +18,8 @@ from app.doors.presence import presence_of
 from app.doors.problem_response import logged_internal, send_problem
 from app.doors.streams import Ending
 
+_OK: Final = 200
+"""``HTTPStatus.OK``, whose look-up costs a call."""
 Work = Callable[[], Awaitable[ActionOutcome]]
 
 
@@ -51,27 +53,21 @@ async def answer(
         ShuttingDown: nothing was begun.
     """
     with streams_of(scope).attend(receive, presence_of(scope)) as attention:
-        ends: list[ActionOutcome | Problem] = []
+        end: ActionOutcome | Problem | None = None
         with attention.work():
-            ends.append(await _end_of(work))
-        if attention.ending is Ending.CLIENT_GONE:
-            return
-        end = ends[0] if ends else (observed or Observed()).cut_off()
-        await _send(send, end, stage)
+            try:
+                end = await work()
+            except Problem as problem:
+                end = problem
+            except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
+                end = logged_internal(failure)
+        if attention.ending is not Ending.CLIENT_GONE:
+            await _send(send, end or (observed or Observed()).cut_off(), stage)
 
 
 async def send_json(send: Send, body: JsonObject, status: int = HTTPStatus.OK) -> None:
     """Answer with one JSON object."""
     await send_whole(send, status, orjson.dumps(body))
-
-
-async def _end_of(work: Work) -> ActionOutcome | Problem:
-    try:
-        return await work()
-    except Problem as problem:
-        return problem
-    except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
-        return logged_internal(failure)
 
 
 async def _send(send: Send, end: ActionOutcome | Problem, stage: Stage) -> None:
@@ -93,4 +89,4 @@ async def _send(send: Send, end: ActionOutcome | Problem, stage: Stage) -> None:
 def _status(result: JsonObject) -> int:
     """Return the status that the result names, 200 where it names none."""
     status = result.get("status")
-    return status if isinstance(status, int) else HTTPStatus.OK
+    return status if isinstance(status, int) else _OK

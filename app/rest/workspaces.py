@@ -5,7 +5,7 @@ Every handler has sent nothing where it raises; the endpoint around it answers w
 
 from collections.abc import Mapping
 from functools import partial
-from typing import assert_never, cast
+from typing import assert_never
 
 from app.actions.action import ActionOutcome, Done, Interrupted
 from app.actions.operation_outcome import action_outcome
@@ -29,39 +29,43 @@ WATCH = "workspace.mcp.watch"
 
 async def act(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform the action that is the body."""
+    workspace = _name(scope)
     action = await _body(scope, receive)
     if action is None:
         raise ActionRequired("body")
     if not isinstance(action, dict):
         raise ParameterInvalid("body", "an action is an object with a 'kind'")
-    await _perform(scope, receive, send, action)
+    await _perform(scope, receive, send, workspace, action)
 
 
 async def list_servers(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform ``workspace.mcp.list``."""
-    await _perform(scope, receive, send, {"kind": "workspace.mcp.list"})
+    await _perform(scope, receive, send, _name(scope), {"kind": "workspace.mcp.list"})
 
 
 async def attach(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform ``workspace.mcp.attach`` with the body ``{server}``."""
+    workspace = _name(scope)
     members = _members(await _body(scope, receive))
-    await _perform(scope, receive, send, {**members, "kind": "workspace.mcp.attach"})
+    await _perform(scope, receive, send, workspace, {**members, "kind": "workspace.mcp.attach"})
 
 
 async def replace(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform ``workspace.mcp.replace`` with the body ``{server}``, whose name is the path's."""
+    workspace = _name(scope)
     members = _members(await _body(scope, receive))
     name, server = _path(scope)["name"], members.get("server")
     if isinstance(server, dict):
         if server.get("name", name) != name:
             raise ParameterInvalid("server.name", "the path names another server")
         members = {**members, "server": {**server, "name": name}}
-    await _perform(scope, receive, send, {**members, "kind": "workspace.mcp.replace"})
+    await _perform(scope, receive, send, workspace, {**members, "kind": "workspace.mcp.replace"})
 
 
 async def detach(scope: Scope, receive: Receive, send: Send) -> None:
     """Perform ``workspace.mcp.detach`` for the path's server."""
-    await _perform(scope, receive, send, {"kind": "workspace.mcp.detach", "name": _path(scope)["name"]})
+    action: JsonObject = {"kind": "workspace.mcp.detach", "name": _path(scope)["name"]}
+    await _perform(scope, receive, send, _name(scope), action)
 
 
 async def reconnect(scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,8 +80,8 @@ async def complete_authorization(scope: Scope, receive: Receive, send: Send) -> 
 
 async def answer_interrupt(scope: Scope, receive: Receive, send: Send) -> None:
     """Take one answer; the last one of its operation answers as the action would have."""
-    entry = parse_answer(_path(scope)["interrupt"], await _body(scope, receive))
     workspace = _workspace(scope)
+    entry = parse_answer(_path(scope)["interrupt"], await _body(scope, receive))
     board = host_of(scope).boards.of(workspace)
     observed = Observed(board.operation_of(entry.interrupt_id))
 
@@ -107,20 +111,19 @@ async def _stand(board: Board, operation: str) -> ActionOutcome:
 
 
 async def _perform_on_server(scope: Scope, receive: Receive, send: Send, kind: str) -> None:
+    workspace = _name(scope)
     members = _members(await _body(scope, receive)) if has_body(scope) else {}
     if "name" in members:
         raise ParameterInvalid("name", "the path names the server")
-    await _perform(scope, receive, send, {**members, "kind": kind, "name": _path(scope)["name"]})
+    action: JsonObject = {**members, "kind": kind, "name": _path(scope)["name"]}
+    await _perform(scope, receive, send, workspace, action)
 
 
-async def _perform(scope: Scope, receive: Receive, send: Send, action: JsonObject) -> None:
-    host, principal = host_of(scope), principal_of(scope)
-    name = _name(scope)
-    kind = action.get("kind")
-    observed = Observed()
-    work: Work = partial(perform, host, principal, name, action, observe=observed)
+async def _perform(scope: Scope, receive: Receive, send: Send, workspace: str, action: JsonObject) -> None:
+    host, kind, observed = host_of(scope), action.get("kind"), Observed()
+    work: Work = partial(perform, host, principal_of(scope), workspace, action, observe=observed)
     if kind == WATCH:
-        work = partial(_watched, work, action.get("seconds"), host.manager.workspace(name))
+        work = partial(_watched, work, action.get("seconds"), host.manager.workspace(workspace))
     await answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
 
 
@@ -144,19 +147,19 @@ def _workspace(scope: Scope) -> Workspace:
 
 
 def _path(scope: Scope) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", scope["path_params"])
+    parameters: Mapping[str, str] = scope["path_params"]
+    return parameters
 
 
 def _name(scope: Scope) -> str:
     """Return the name of the path's workspace, where the caller may use it."""
-    name = parse_workspace_name(_path(scope)["workspace"])
+    name = parse_workspace_name(scope["path_params"]["workspace"])
     principal_of(scope).require(name)
     return name
 
 
 async def _body(scope: Scope, receive: Receive) -> Json:
-    """Return the parsed body; who may not use the workspace is refused before it is read."""
-    _name(scope)
+    """Return the parsed body; who may not use the workspace was refused before it is read."""
     return await read_json(scope, receive, limit=host_of(scope).settings.max_body)
 
 
