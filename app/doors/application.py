@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Match, Route
 from typing_extensions import override
 
 from app.actions.action import Host
-from app.doors.asgi import Endpoint, Receive, Scope, Send
+from app.doors.asgi import SENDER, Endpoint, Receive, Scope, Send
 from app.doors.endpoint import Exposition
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal, send_problem
 from app.doors.security import Gate
@@ -50,7 +50,7 @@ class Application(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         scope["app"] = self
-        await self._gate(scope, receive, send)
+        await self._gate(scope, receive, scope.pop(SENDER, send))
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -16,6 +16,10 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 JSON = b"application/json"
 _BY_NAME = "plurnk.headers"
 """The key of a scope whose headers were looked into: their values by name."""
+SENDER = "plurnk.sender"
+"""The key of a scope whose server can send a whole answer at once: a ``send`` with ``at_once``."""
+SendAtOnce: TypeAlias = Callable[[int, bytes, bytes], bool]
+"""Takes status, media type and body of a whole answer; returns False where it has to be sent message by message."""
 WHOLE_BODY = "plurnk.body"
 """The key of a scope whose request came with its whole body; our HTTP protocol sets it."""
 
@@ -43,6 +47,9 @@ async def send_whole(
     send: Send, status: int, body: bytes, *, media_type: bytes = JSON, headers: Headers = ()
 ) -> None:
     """Send one complete response; nothing stores it."""
+    at_once: SendAtOnce | None = None if headers else getattr(send, "at_once", None)
+    if at_once is not None and at_once(status, media_type, body):
+        return
     await send(
         {
             "type": "http.response.start",

@@ -1,5 +1,6 @@
 """What a client may take before it has said who it is: heads, answers and connections of bounded size and time."""
 
+import re
 import resource
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
@@ -10,9 +11,9 @@ import pytest
 from anyio.abc import SocketStream
 
 from app.doors import http_protocol
-from app.doors.asgi import WHOLE_BODY, Receive, Scope, Send, send_whole
+from app.doors.asgi import SENDER, WHOLE_BODY, Receive, Scope, Send, send_whole
 from app.doors.body import read_bytes
-from app.doors.http_protocol import HEAD_MAX
+from app.doors.http_protocol import AT_ONCE_MAX, HEAD_MAX
 from app.doors.presence import presence_of
 from tests.support.loopback import Loopback, served
 
@@ -276,3 +277,43 @@ async def test_a_body_that_came_at_once_is_at_hand_and_a_client_that_goes_is_not
             await gone.wait()
     assert bodies[1] == b"x" * size
     assert bodies[0] in {bodies[1], None if size > 5 else bodies[1]}
+
+
+CLOSED = b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.spec("agui")
+@pytest.mark.parametrize(
+    ("size", "is_at_once", "asked"),
+    [
+        pytest.param(2, True, b"GET / HTTP/1.1\r\n" + CLOSED, id="closed"),
+        pytest.param(2, True, b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n" + CLOSED, id="pipelined"),
+        pytest.param(2, True, b"GET / HTTP/1.0\r\n\r\n", id="old"),
+        pytest.param(
+            2, True, b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n" + CLOSED, id="unread"
+        ),
+        pytest.param(0, True, b"GET / HTTP/1.1\r\n" + CLOSED, id="empty"),
+        pytest.param(2, False, b"HEAD / HTTP/1.1\r\n" + CLOSED, id="head"),
+        pytest.param(AT_ONCE_MAX + 1, False, b"GET / HTTP/1.1\r\n" + CLOSED, id="large"),
+    ],
+)
+async def test_an_answer_that_is_sent_at_once_is_the_one_of_two_messages(
+    size: int, asked: bytes, *, is_at_once: bool
+) -> None:
+    said: list[bool] = []
+
+    async def at_once(scope: Scope, _receive: Receive, send: Send) -> None:
+        sender = scope.pop(SENDER)
+        said.append(sender.at_once(201, b"text/plain", b"x" * size))
+        if not said[-1]:
+            await send_whole(send, 201, b"x" * size, media_type=b"text/plain")
+
+    async def by_messages(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send_whole(send, 201, b"x" * size, media_type=b"text/plain")
+
+    answers: list[bytes] = []
+    for application in (at_once, by_messages):
+        async with served(application) as loopback:
+            answers.append(re.sub(rb"date: [^\r]+", b"", await loopback.raw(asked)))
+    assert answers[0] == answers[1]
+    assert set(said) == {is_at_once}
