@@ -314,6 +314,7 @@ async def test_an_answer_that_is_sent_at_once_is_the_one_of_two_messages(
     answers: list[bytes] = []
     for application in (at_once, by_messages):
         async with served(application) as loopback:
+            loopback.server.config.timeout_keep_alive = 60  # Whoever has to close does not wait for it.
             answers.append(re.sub(rb"date: [^\r]+", b"", await loopback.raw(asked)))
     assert answers[0] == answers[1]
     assert set(said) == {is_at_once}
