@@ -1,6 +1,6 @@
 """The application around the routes: the gate, and Problems where no route answers. SPEC §security."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 
@@ -8,12 +8,12 @@ import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Match
 from typing_extensions import override
 
 from app.actions.action import Host
-from app.doors.asgi import SENDER, Endpoint, Receive, Scope, Send
-from app.doors.endpoint import Exposition
+from app.doors.asgi import SENDER, Receive, Scope, Send
+from app.doors.endpoint import AsgiEndpoint, Exposition
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal, send_problem
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
@@ -52,28 +52,31 @@ class Application(FastAPI):
         scope["app"] = self
         await self._gate(scope, receive, scope.pop(SENDER, send))
 
-    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _routed(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         try:
-            try:
-                endpoint, scope["path_params"] = self._found(scope["method"], scope["path"])
-            except LookupError:  # Not even a method has what is no request.
-                endpoint = self.router
-            await endpoint(scope, receive, send)
+            endpoint, scope["path_params"] = self._found(scope["method"], scope["path"])
+        except LookupError:  # Not even a method has what is no request.
+            return self._otherwise(scope, receive, send)
+        return endpoint(scope, receive, send)
+
+    async def _otherwise(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.router(scope, receive, send)
         except HTTPException as refusal:
             await _unrouted(refusal)(scope, receive, send)
         except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
             await send_problem(send, logged_internal(failure))
 
-    def _find(self, method: str, path: str) -> tuple[Endpoint, Mapping[str, str]]:
-        """Return what answers such requests, and the parameters of their path.
+    def _find(self, method: str, path: str) -> tuple[AsgiEndpoint, Mapping[str, str]]:
+        """Return what answers such requests, whatever happens, and the parameters of their path.
 
         Raises:
             LookupError: nothing does; the router says why.
         """
         for route in self.router.routes:
             match, found = route.matches({"type": "http", "method": method, "path": path})
-            if match is Match.FULL and isinstance(route, Route):
-                return route.app, found["path_params"]
+            if match is Match.FULL and isinstance(endpoint := found["endpoint"], AsgiEndpoint):
+                return endpoint, found["path_params"]
         raise LookupError(path)
 
 

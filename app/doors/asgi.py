@@ -12,6 +12,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Endpoint: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+HeaderValues: TypeAlias = dict[bytes, list[bytes]]
+"""By their name in lower case, as ASGI gives names."""
 
 JSON = b"application/json"
 _BY_NAME = "plurnk.headers"
@@ -25,13 +27,13 @@ WHOLE_BODY = "plurnk.body"
 
 
 def header_values(scope: Scope, name: bytes) -> list[bytes]:
-    """Return every value of the header, in order; ``name`` is lower case, as ASGI gives names."""
+    """Return every value of the header, in order."""
     return headers_of(scope).get(name, [])
 
 
-def headers_of(scope: Scope) -> dict[bytes, list[bytes]]:
-    """Return the values of each header by its name in lower case, in order."""
-    by_name: dict[bytes, list[bytes]] | None = scope.get(_BY_NAME)
+def headers_of(scope: Scope) -> HeaderValues:
+    """Return the values of each header, in order."""
+    by_name: HeaderValues | None = scope.get(_BY_NAME)
     if by_name is None:
         headers: Headers = scope["headers"]
         by_name = {name: [value] for name, value in headers}

@@ -10,7 +10,17 @@ from app.core.door_problems import HostRefused, OriginRefused, Unauthenticated
 from app.core.principal import Principal
 from app.core.problem import Problem
 from app.doors.allow_lists import HostAllowList, OriginAllowList
-from app.doors.asgi import Endpoint, Headers, Message, Receive, Scope, Send, header_values, headers_of
+from app.doors.asgi import (
+    Endpoint,
+    Headers,
+    HeaderValues,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header_values,
+    headers_of,
+)
 from app.doors.presence import presence_of
 from app.doors.problem_response import send_blank_problem, send_problem
 from app.settings import Settings
@@ -39,8 +49,9 @@ class Gate:
         if scope["type"] != "http":
             await self._answer_no_request(scope, receive, send)
             return
+        headers = headers_of(scope)
         try:
-            origin = self._admitted(scope)
+            origin = self._admitted(headers)
         except Problem as refusal:
             await send_problem(send, refusal)
             return
@@ -50,7 +61,7 @@ class Gate:
             await _send_preflight(scope, send)
         elif b"%" in scope.get("raw_path", b"") and _hides_a_separator(scope):
             await send_blank_problem(send, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
-        elif scope["path"] in OPEN_PATHS or self._is_known(scope):
+        elif scope["path"] in OPEN_PATHS or self._is_known(scope, headers):
             await self._app(scope, receive, send)
         else:
             await send_problem(send, Unauthenticated())
@@ -61,7 +72,7 @@ class Gate:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _admitted(self, scope: Scope) -> bytes | None:
+    def _admitted(self, headers: HeaderValues) -> bytes | None:
         """Return the allowed Origin of the request, None where it has none.
 
         Raises:
@@ -69,7 +80,6 @@ class Gate:
             OriginRefused: an Origin that is not allowed, ``null`` and what is no origin among them; or none, from a
                 page of another origin: images, frames and links bring no Origin, and a GET can make a workspace start.
         """
-        headers = headers_of(scope)
         hosts = headers.get(b"host", ())
         if len(hosts) != 1 or not self._hosts.admits(hosts[0].decode("latin-1")):
             raise HostRefused
@@ -82,9 +92,9 @@ class Gate:
             raise OriginRefused
         return origins[0]
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_known(self, scope: Scope, headers: HeaderValues) -> bool:
         """Return whether the request shows a token; the scope has the principal from then on."""
-        presented = headers_of(scope).get(b"authorization", ())
+        presented = headers.get(b"authorization", ())
         if len(presented) > 1:
             return False
         principal = self._tokens.principal(presented[0].decode("latin-1") if presented else None)

@@ -3,7 +3,7 @@
 Every handler has sent nothing where it raises; the endpoint around it answers with the Problem.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import assert_never
 
@@ -119,12 +119,14 @@ async def _perform_on_server(scope: Scope, receive: Receive, send: Send, kind: s
     await _perform(scope, receive, send, workspace, action)
 
 
-async def _perform(scope: Scope, receive: Receive, send: Send, workspace: str, action: JsonObject) -> None:
+def _perform(
+    scope: Scope, receive: Receive, send: Send, workspace: str, action: JsonObject
+) -> Awaitable[None]:
     host, kind, observed = host_of(scope), action.get("kind"), Observed()
     work: Work = partial(perform, host, principal_of(scope), workspace, action, observe=observed)
     if kind == WATCH:
         work = partial(_watched, work, action.get("seconds"), host.manager.workspace(workspace))
-    await answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
+    return answer(scope, receive, send, work, stage=stage_of(kind), observed=observed)
 
 
 async def _watched(work: Work, seconds: Json, workspace: Workspace) -> ActionOutcome:
@@ -158,9 +160,9 @@ def _name(scope: Scope) -> str:
     return name
 
 
-async def _body(scope: Scope, receive: Receive) -> Json:
+def _body(scope: Scope, receive: Receive) -> Awaitable[Json]:
     """Return the parsed body; who may not use the workspace was refused before it is read."""
-    return await read_json(scope, receive, limit=host_of(scope).settings.max_body)
+    return read_json(scope, receive, limit=host_of(scope).settings.max_body)
 
 
 def _members(body: Json) -> JsonObject:
