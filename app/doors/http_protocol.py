@@ -98,6 +98,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_in_head, self._has_read_head = False, True
         if self._head_timer is not None:
             self._forget_timer()
+        if self.timeout_keep_alive_task is not None:
+            super()._unset_keepalive_if_required()  # The answer before ended after this head had begun.
         if not self.url.startswith(b"/") and (target := _ABSOLUTE.match(self.url)):
             # What the target names is the host, whatever the header says. RFC 9112 §3.2.2
             self.headers[:] = [header for header in self.headers if header[0] != b"host"]

@@ -154,6 +154,22 @@ async def test_a_late_head_does_not_cut_the_response_before_it(monkeypatch: pyte
         assert (await everything(stream)).startswith(b"HTTP/1.1 200 ")
 
 
+async def test_a_request_whose_head_began_before_the_last_answer_is_not_taken_for_idleness() -> None:
+    async def slow(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["path"] == "/slow":
+            await anyio.sleep(1.3)
+        await send_whole(send, 200, b"{}")
+
+    async with served(slow) as loopback:
+        loopback.server.config.timeout_keep_alive = 1
+        async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+            for asked in (GET + b"\r\nGET /slow HTTP/1.1\r\n", b"\r\n"):
+                await stream.send(asked)
+                answer = await stream.receive()
+                while not answer.endswith(b"{}"):
+                    answer += await stream.receive()
+
+
 async def test_the_rest_of_a_refused_body_does_not_keep_a_connection(loopback: Loopback) -> None:
     loopback.server.config.timeout_keep_alive = 1
     async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
