@@ -148,7 +148,7 @@ async def test_a_call_is_one_request_and_no_task_and_encodes_each_thing_once(tmp
     assert (
         counts.encoded == 3
     )  # the size of the arguments, the request to the server, the answer that is sent and kept
-    assert counts.functions <= 560
+    assert counts.functions <= 440
 
 
 @pytest.mark.spec("agui")
@@ -163,7 +163,7 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
     # As with REST the size, the request and the result, to be repeated; what two events have in common, and the
     # arguments as text, once.
     assert counts.encoded == events + 5
-    assert counts.functions <= 685
+    assert counts.functions <= 595
 
 
 @pytest.mark.spec("actions")
@@ -172,4 +172,4 @@ async def test_a_list_asks_no_server(tmp_path: Path) -> None:
         counts = await counted(post, ACTIONS, LIST)
     assert (counts.requests, counts.tasks) == (0, 0)
     assert (counts.encoded, counts.decoded) == (1, 1)
-    assert counts.functions <= 245
+    assert counts.functions <= 200
