@@ -55,7 +55,7 @@ class Attention:
 
     def __enter__(self) -> "Attention":
         """Be in the registry during the block."""
-        self._registry.add(self)
+        self._registry.attended.add(self)
         if self._presence is not None:
             self._presence.watch(self._leave)
         return self
@@ -128,7 +128,8 @@ class OpenStreams:
     def __init__(self, *, limit: int) -> None:
         self._limit = limit
         self._open = 0
-        self._attended: set[Attention] = set()
+        self.attended: set[Attention] = set()
+        """The requests in flight, to be stopped at shutdown."""
         self._group: TaskGroup | None = None
         self._is_ending = False
         self._idle = anyio.Event()
@@ -181,22 +182,18 @@ class OpenStreams:
             raise ShuttingDown
         return Attention(self, receive, presence)
 
-    def add(self, attention: Attention) -> None:
-        """Have it stopped at shutdown, too."""
-        self._attended.add(attention)
-
     def discard(self, attention: Attention) -> None:
         """Forget a request that is over."""
-        self._attended.discard(attention)
-        if self._is_ending and not self._attended:
+        self.attended.discard(attention)
+        if self._is_ending and not self.attended:
             self._idle.set()
 
     async def end_all(self, *, within_s: float = END_WITHIN_S) -> None:
         """Stop the work of every request and return once each has sent its end, or the time is over."""
         self._is_ending = True
-        for attention in tuple(self._attended):
+        for attention in tuple(self.attended):
             attention.stop(Ending.SHUTDOWN)
-        if self._attended:
+        if self.attended:
             with anyio.move_on_after(within_s):
                 await self._idle.wait()
 
