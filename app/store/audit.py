@@ -3,24 +3,34 @@
 Functions on an open transaction; a trigger refuses UPDATE.
 """
 
+import sqlite3
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, literal_column, select
 
 from app.core.audit import AuditRow
 from app.core.problems import StoreUnavailable
 from app.store.schema import audit as table
+from app.store.schema import sql
 from app.store.timestamps import from_text, to_text
 
 KEPT = timedelta(days=90)
 FOREIGN = "the audit table holds a row that is not ours"
 
-# Written once: building a statement and its cache key takes longer than executing it.
-_APPEND = insert(table)
-_FORGET = delete(table).where(table.c.at < bindparam("before"))
+_COLUMNS = ("at", "actor", "workspace", "kind", "server", "outcome")
+_APPEND = sql(insert(table), _COLUMNS)
+_FORGET = sql(delete(table).where(table.c.at < bindparam("before")))
+_ALL = (
+    select(*(table.c[name] for name in _COLUMNS))
+    .order_by(table.c.id.desc())
+    .limit(bindparam("limit"))
+    .offset(literal_column("0"))
+)
+_ROWS = sql(_ALL)
+_ROWS_OF_ONE = sql(_ALL.where(table.c.workspace == bindparam("workspace")))
 
 
-def append(connection: Connection, row: AuditRow, *, now: datetime) -> None:
+def append(connection: sqlite3.Connection, row: AuditRow, *, now: datetime) -> None:
     """Add the row and forget those that are more than 90 days old by now, which need not be the row's own time."""
     connection.execute(
         _APPEND,
@@ -36,7 +46,7 @@ def append(connection: Connection, row: AuditRow, *, now: datetime) -> None:
     connection.execute(_FORGET, {"before": to_text(now - KEPT)})
 
 
-def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[AuditRow]:
+def rows(connection: sqlite3.Connection, *, limit: int, workspace: str | None) -> list[AuditRow]:
     """Return at most ``limit`` rows, the last written first, of one workspace or of all.
 
     A wall clock may be set back: what is written then comes first all the same.
@@ -44,15 +54,10 @@ def rows(connection: Connection, *, limit: int, workspace: str | None) -> list[A
     Raises:
         StoreUnavailable: one of them was not written by us; none is left out in silence.
     """
-    statement = (
-        select(table.c.at, table.c.actor, table.c.workspace, table.c.kind, table.c.server, table.c.outcome)
-        .order_by(table.c.id.desc())
-        .limit(limit)
-    )
-    if workspace is not None:
-        statement = statement.where(table.c.workspace == workspace)
+    statement = _ROWS if workspace is None else _ROWS_OF_ONE
     try:
-        return [_row(*values) for values in connection.execute(statement)]
+        found = connection.execute(statement, {"limit": limit, "workspace": workspace})
+        return [_row(*values) for values in found]
     except ValueError as error:
         raise StoreUnavailable(FOREIGN) from error
 

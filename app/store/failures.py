@@ -53,7 +53,7 @@ def unavailable() -> Generator[None]:
     """
     try:
         yield
-    except IntegrityError:
+    except (IntegrityError, sqlite3.IntegrityError):
         raise
     except DBAPIError as error:
         raise StoreUnavailable(kind_of(error.orig)) from error

@@ -5,7 +5,11 @@ rules of ``core.names``, so that a foreign hand cannot put in a row that would b
 workspace.
 """
 
+from collections.abc import Sequence
+
 from sqlalchemy import CheckConstraint, Column, Index, Integer, MetaData, Table, Text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql import ClauseElement
 
 HEAD = "20261130_2"
 """The revision this release works with: the newest one in ``migrations/versions``."""
@@ -54,3 +58,10 @@ audit = Table(
 )
 
 TABLES = frozenset(metadata.tables)
+
+_DIALECT = sqlite.dialect(paramstyle="named")
+
+
+def sql(statement: ClauseElement, columns: Sequence[str] | None = None) -> str:
+    """Return the statement as the driver executes it, with ``:name`` for parameters; an INSERT of these columns."""
+    return str(statement.compile(dialect=_DIALECT, column_keys=columns))

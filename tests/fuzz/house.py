@@ -231,8 +231,10 @@ def _rows(data: bytes) -> None:
 def _read_rows() -> None:
     try:
         with unavailable():
-            rows = audit.rows(_DATABASE, limit=9, workspace=None)
-            records = {name: attachments.load(_DATABASE, name) for name in attachments.workspaces(_DATABASE)}
+            driver = _DATABASE.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            rows = audit.rows(driver, limit=9, workspace=None)
+            records = {name: attachments.load(driver, name) for name in attachments.workspaces(driver)}
     except Problem as problem:
         refused(problem)
         return

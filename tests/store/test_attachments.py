@@ -1,43 +1,42 @@
 """The durable map as rows. SPEC §effective, §state."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
-from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.schema import CreateTable
 from typing_extensions import override
 
 from app.core.attachments import Attached, AttachmentRecord, Detached
 from app.store.attachments import apply, load, workspaces
-from app.store.schema import metadata
+from app.store.schema import server_attachments
 
 AT = datetime(2026, 11, 30, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 RECORDS = st.one_of(st.none(), st.just(Detached()), TEXTS.map(Attached))
 
 
-def memory() -> Connection:
+def memory() -> sqlite3.Connection:
     """Open a database in memory with the tables."""
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    metadata.create_all(engine)
-    return engine.connect()
+    connection = sqlite3.connect(":memory:")
+    connection.execute(str(CreateTable(server_attachments)))
+    return connection
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
+def connection() -> Iterator[sqlite3.Connection]:
     """Open a database for one test."""
-    opened = memory()
-    yield opened
-    opened.close()
-    opened.engine.dispose()
+    with closing(memory()) as opened:
+        yield opened
 
 
 @pytest.mark.spec("effective")
-def test_an_entry_is_attached_replaced_hidden_and_dropped(connection: Connection) -> None:
+def test_an_entry_is_attached_replaced_hidden_and_dropped(connection: sqlite3.Connection) -> None:
     seen: list[dict[str, AttachmentRecord]] = []
     for record in (Attached('{"a": 1}'), Attached('{"b": 2}'), Detached(), Attached("{}"), None, None):
         apply(connection, "w", "s", record=record, at=AT)
@@ -53,16 +52,16 @@ def test_an_entry_is_attached_replaced_hidden_and_dropped(connection: Connection
 
 
 @pytest.mark.spec("effective")
-def test_an_empty_map_leaves_no_row_and_no_workspace(connection: Connection) -> None:
+def test_an_empty_map_leaves_no_row_and_no_workspace(connection: sqlite3.Connection) -> None:
     apply(connection, "w", "s", record=Detached(), at=AT)
     assert workspaces(connection) == ["w"]
     apply(connection, "w", "s", record=None, at=AT)
     assert workspaces(connection) == []
-    assert connection.exec_driver_sql("SELECT count(*) FROM server_attachments").scalar() == 0
+    assert connection.execute("SELECT count(*) FROM server_attachments").fetchone() == (0,)
 
 
 @pytest.mark.spec("state")
-def test_workspaces_differ_by_case_and_are_listed_once_and_sorted(connection: Connection) -> None:
+def test_workspaces_differ_by_case_and_are_listed_once_and_sorted(connection: sqlite3.Connection) -> None:
     for workspace in ("b", "B", "a.1", "b", "_"):
         for name in ("x", "y"):
             apply(connection, workspace, name, record=Detached(), at=AT)
@@ -74,33 +73,27 @@ def test_workspaces_differ_by_case_and_are_listed_once_and_sorted(connection: Co
 @settings(deadline=None)
 @given(text=TEXTS)
 def test_a_definition_is_stored_byte_for_byte(text: str) -> None:
-    with memory() as connection:
+    with closing(memory()) as connection:
         apply(connection, "w", "s", record=Attached(text), at=AT)
         assert load(connection, "w")["s"] == Attached(text)
-        stored = connection.exec_driver_sql(
-            "SELECT CAST(definition AS BLOB) FROM server_attachments"
-        ).scalar()
-        assert stored == text.encode()
-        engine = connection.engine
-    engine.dispose()
+        stored = connection.execute("SELECT CAST(definition AS BLOB) FROM server_attachments").fetchall()
+        assert stored == [(text.encode(),)]
 
 
 @pytest.mark.spec("state")
-def test_a_row_says_when_it_was_written(connection: Connection) -> None:
+def test_a_row_says_when_it_was_written(connection: sqlite3.Connection) -> None:
     apply(connection, "w", "s", record=Detached(), at=AT)
     apply(connection, "w", "s", record=Detached(), at=AT.replace(year=2027))
-    rows = connection.exec_driver_sql("SELECT updated_at FROM server_attachments").all()
-    assert [tuple(row) for row in rows] == [("2027-11-30T00:00:00.000000Z",)]
+    rows = connection.execute("SELECT updated_at FROM server_attachments").fetchall()
+    assert rows == [("2027-11-30T00:00:00.000000Z",)]
 
 
 @pytest.mark.spec("state")
-def test_a_change_is_one_statement(connection: Connection) -> None:
+def test_a_change_is_one_statement(connection: sqlite3.Connection) -> None:
     statements: list[str] = []
-
-    def count(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        statements.append(statement)
-
-    event.listen(connection.engine, "before_cursor_execute", count)
+    connection.commit()
+    connection.isolation_level = None
+    connection.set_trace_callback(statements.append)
     apply(connection, "w", "s", record=Attached("{}"), at=AT)
     apply(connection, "w", "s", record=Attached("{}"), at=AT)
     apply(connection, "w", "s", record=None, at=AT)
@@ -151,7 +144,6 @@ class AttachmentMap(RuleBasedStateMachine):
     @override
     def teardown(self) -> None:
         self.connection.close()
-        self.connection.engine.dispose()
 
 
 TestAttachmentMap = pytest.mark.spec("effective")(AttachmentMap.TestCase)

@@ -1,12 +1,12 @@
 """The audit table is append-only and forgets after 90 days. SPEC §observe."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import IntegrityError
 
 from app.core.audit import AuditRow
 from app.core.problems import StoreUnavailable
@@ -21,18 +21,16 @@ def row(at: datetime, *, workspace: str = "w", outcome: str = "ok") -> AuditRow:
 
 
 @pytest.fixture
-def connection(path: Path) -> Iterator[Connection]:
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a migrated database, trigger and all."""
     bring_to_head(path)
-    engine = create_engine(f"sqlite:///{path.rename(path.parent.parent / 'plain.db')}")
-    with engine.connect() as opened:
+    with closing(sqlite3.connect(path)) as opened:
         yield opened
-    engine.dispose()
 
 
 @pytest.mark.spec("observe")
 def test_rows_come_back_whole_and_the_last_written_first_whatever_the_clock_said(
-    connection: Connection,
+    connection: sqlite3.Connection,
 ) -> None:
     written = [
         row(NOW),
@@ -46,7 +44,7 @@ def test_rows_come_back_whole_and_the_last_written_first_whatever_the_clock_said
 
 
 @pytest.mark.spec("observe")
-def test_rows_can_be_limited_and_asked_of_one_workspace(connection: Connection) -> None:
+def test_rows_can_be_limited_and_asked_of_one_workspace(connection: sqlite3.Connection) -> None:
     for number in range(5):
         append(connection, row(NOW + timedelta(seconds=number), workspace="wv"[number % 2]), now=NOW)
     assert rows(connection, limit=2, workspace="w") == [
@@ -56,7 +54,7 @@ def test_rows_can_be_limited_and_asked_of_one_workspace(connection: Connection) 
 
 
 @pytest.mark.spec("observe")
-def test_a_new_row_forgets_those_older_than_90_days_and_no_others(connection: Connection) -> None:
+def test_a_new_row_forgets_those_older_than_90_days_and_no_others(connection: sqlite3.Connection) -> None:
     kept, forgotten = row(NOW - KEPT), row(NOW - KEPT - timedelta(microseconds=1))
     append(connection, forgotten, now=NOW - KEPT)
     append(connection, kept, now=NOW - KEPT)
@@ -66,25 +64,27 @@ def test_a_new_row_forgets_those_older_than_90_days_and_no_others(connection: Co
 
 
 @pytest.mark.spec("observe")
-def test_a_row_cannot_be_changed(connection: Connection) -> None:
+def test_a_row_cannot_be_changed(connection: sqlite3.Connection) -> None:
     append(connection, row(NOW), now=NOW)
-    with pytest.raises(IntegrityError, match="append-only"):
-        connection.exec_driver_sql("UPDATE audit SET outcome = 'ok'")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute("UPDATE audit SET outcome = 'ok'")
 
 
 @pytest.mark.spec("observe")
 @pytest.mark.parametrize("actor, at", [("somebody", "2026-11-30T00:00:00.000000Z"), ("operator", "today")])
-def test_a_row_of_nobody_or_of_no_time_is_not_let_in(connection: Connection, actor: str, at: str) -> None:
-    with pytest.raises(IntegrityError):
-        connection.exec_driver_sql(
+def test_a_row_of_nobody_or_of_no_time_is_not_let_in(
+    connection: sqlite3.Connection, actor: str, at: str
+) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute(
             "INSERT INTO audit (at, actor, workspace, kind, outcome) VALUES (?, ?, 'w', 'k', 'ok')",
             (at, actor),
         )
 
 
 @pytest.mark.spec("observe")
-def test_forgetting_looks_rows_up_by_their_time(connection: Connection) -> None:
-    plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN DELETE FROM audit WHERE at < 'x'").all()
+def test_forgetting_looks_rows_up_by_their_time(connection: sqlite3.Connection) -> None:
+    plan = connection.execute("EXPLAIN QUERY PLAN DELETE FROM audit WHERE at < 'x'").fetchall()
     assert [
         "USING COVERING INDEX audit_at" in str(step) or "USING INDEX audit_at" in str(step) for step in plan
     ] == [True]
@@ -95,10 +95,10 @@ def test_forgetting_looks_rows_up_by_their_time(connection: Connection) -> None:
     "at, kind", [("2026-99-99T99:99:99.999999Z", "k"), ("2026-11-30T12:00:00.000000Z", b"\xff")]
 )
 def test_a_row_that_is_not_ours_is_told_and_not_left_out(
-    connection: Connection, at: str, kind: str | bytes
+    connection: sqlite3.Connection, at: str, kind: str | bytes
 ) -> None:
     append(connection, row(NOW), now=NOW)
-    connection.exec_driver_sql(
+    connection.execute(
         "INSERT INTO audit (at, actor, workspace, kind, outcome) VALUES (?, 'operator', 'w', ?, 'ok')",
         (at, kind),
     )

@@ -71,8 +71,11 @@ def test_a_message_that_the_driver_cannot_read_is_damage() -> None:
 
 
 def test_a_violated_constraint_stays_a_bug() -> None:
+    plain = sqlite3.IntegrityError("CHECK constraint failed")
     with pytest.raises(IntegrityError), unavailable():
-        raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("CHECK constraint failed"))
+        raise IntegrityError("INSERT", {}, plain)
+    with pytest.raises(sqlite3.IntegrityError), unavailable():
+        raise plain
 
 
 def test_only_a_lock_leaves_the_connection_good(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """How long the store waits, for its turns and for another process's lock: bounded, and not added up. SPEC §state."""
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from functools import partial
@@ -7,12 +9,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sqlalchemy import Connection
 
 from app.core.problems import StoreUnavailable
 from app.store.engine import Database, Waits
 from app.store.failures import LOCKED
 from app.store.migrate import bring_to_head
+from tests.support.cancelled_at import CancelledAt
 from tests.support.databases import held, insert, names, pragma, user_version, workers
 
 SHORT = Waits(timedelta(milliseconds=100), timedelta(milliseconds=100), timedelta(milliseconds=100))
@@ -70,9 +72,27 @@ async def test_a_write_does_not_wait_for_its_turn_for_ever(path: Path) -> None:
 
 
 @pytest.mark.spec("state")
+async def test_a_write_whose_task_was_cancelled_natively_has_its_turn_until_it_is_over(path: Path) -> None:
+    bring_to_head(path)
+    database = Database(path, Waits(busy=timedelta(seconds=30), write_turn=timedelta(milliseconds=50)))
+    await database.write(partial(insert, name="first"))
+    task = asyncio.current_task()
+    assert task is not None
+    with held(path) as let_go:
+        with pytest.raises(asyncio.CancelledError):
+            await CancelledAt(database.write(partial(insert, name="left")), 0, task.cancel)
+        task.uncancel()
+        with pytest.raises(StoreUnavailable, match="takes too long"):
+            await database.write(partial(insert, name="second"))
+        let_go()
+    await database.close()
+    assert names(path) == ["first", "first", "left", "left"]
+
+
+@pytest.mark.spec("state")
 @pytest.mark.parametrize("way, work", [("write", partial(insert, name="x")), ("read", user_version)])
 async def test_those_who_meet_a_lock_wait_for_it_once_and_not_one_after_the_other(
-    path: Path, way: str, work: Callable[[Connection], object]
+    path: Path, way: str, work: Callable[[sqlite3.Connection], object]
 ) -> None:
     bring_to_head(path)
     database = Database(path, Waits(busy=timedelta(seconds=0.5)))

@@ -8,10 +8,20 @@ T = TypeVar("T")
 
 
 class CancelledAt(Generic[T]):
-    """Awaits a coroutine and calls ``cancel`` at its n-th await, where it has so many (``was_reached``)."""
+    """Awaits a coroutine and calls ``cancel`` at its n-th await, where it has so many (``was_reached``).
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], step: int, cancel: Callable[[], object]) -> None:
-        self.coroutine, self.step, self.cancel = coroutine, step, cancel
+    That is when it begins to wait, or, ``is_late``, once what it waited for has come.
+    """
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        step: int,
+        cancel: Callable[[], object],
+        *,
+        is_late: bool = False,
+    ) -> None:
+        self.coroutine, self.step, self.cancel, self.is_late = coroutine, step, cancel, is_late
         self.was_reached = False
 
     def __await__(self) -> Generator[Any, Any, T]:
@@ -23,13 +33,18 @@ class CancelledAt(Generic[T]):
                 awaited = go_on()
             except StopIteration as done:
                 return done.value
-            if number == self.step:
-                self.was_reached = True
-                self.cancel()
-            number += 1
+            is_step, number = number == self.step, number + 1
+            if is_step and not self.is_late:
+                self._reach()
             try:
                 yield awaited
             except BaseException as error:
                 go_on = partial(steps.throw, error)
             else:
                 go_on = partial(next, steps)
+                if is_step and self.is_late:
+                    self._reach()
+
+    def _reach(self) -> None:
+        self.was_reached = True
+        self.cancel()

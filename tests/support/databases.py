@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection
-
 
 def contents(path: Path) -> dict[str, bytes]:
     """Return every file beside the database, by name."""
@@ -26,10 +24,10 @@ def query(path: Path, sql: str) -> list[Any]:
         return connection.execute(sql).fetchall()
 
 
-def insert(connection: Connection, name: str) -> None:
+def insert(connection: sqlite3.Connection, name: str) -> None:
     """Add two rows, so that half a transaction would show."""
     for half in ("a", "b"):
-        connection.exec_driver_sql(
+        connection.execute(
             "INSERT INTO server_attachments VALUES (?, ?, 'detached', NULL, '2026-11-30T00:00:00.000000Z')",
             (half, name),
         )
@@ -40,11 +38,11 @@ def names(path: Path) -> list[str]:
     return [name for (name,) in query(path, "SELECT name FROM server_attachments ORDER BY name")]
 
 
-def pragma(connection: Connection, name: str) -> object:
-    return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
-def user_version(connection: Connection) -> object:
+def user_version(connection: sqlite3.Connection) -> object:
     return pragma(connection, "user_version")
 
 

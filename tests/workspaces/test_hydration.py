@@ -284,7 +284,7 @@ async def test_a_row_that_no_longer_validates_fails_only_its_workspace(tmp_path:
         await stored(tmp_path, http(peer))
         async with workspace_house(tmp_path) as house:
             await house.store._store._database.write(  # a row of another release, which no door would write
-                lambda connection: connection.exec_driver_sql(
+                lambda connection: connection.execute(
                     'UPDATE server_attachments SET definition = \'{"name":"p"}\''
                 )
             )

@@ -135,12 +135,12 @@ def test_killed_at_any_await_of_its_commit_a_change_is_whole_or_not_there(
 
 
 def _make(directory: Path, kind: str, members: dict[str, Any], step: int | None) -> None:
-    """Make the change, and die at this await of its commit, where one is given and there are so many."""
+    """Make the change, and die at the end of this await of its commit, where one is given and there are so many."""
     run = change._Commit.run
 
     async def dies(self: Any) -> None:
         assert step is not None
-        await CancelledAt(run(self), step, partial(os.kill, os.getpid(), signal.SIGKILL))
+        await CancelledAt(run(self), step, partial(os.kill, os.getpid(), signal.SIGKILL), is_late=True)
 
     async def make() -> None:
         async with workspace_house(directory) as house:
