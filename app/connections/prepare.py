@@ -224,6 +224,8 @@ class Preparation:
         Raises:
             Problem: the first.
         """
+        if len(methods) == 1:
+            return {methods[0]: await self._listed(methods[0])}
         listed: dict[str, Listed] = {}
         problems: list[Problem] = []
 

@@ -6,13 +6,13 @@ change is committed by a task of the workspace: a client that disconnects during
 the memory apart. A change whose server demands that a person signs in is parked, and goes on with the callback.
 """
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
+from app.concurrency import Latch, cancel_scope
 from app.core.attachments import AttachmentRecord
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
@@ -154,8 +154,11 @@ async def _prepare(workspace: "Workspace", change: Change, target: Target, obser
     except BaseException:
         observe(PreparationEnded(change.name))
         raise
-    async with _retired_on_error(candidate):
+    try:
         observe(PreparationEnded(change.name))
+    except BaseException:
+        await _discard(candidate)
+        raise
     return candidate
 
 
@@ -167,9 +170,9 @@ async def _commit(
 ) -> ServerSnapshot[Connection] | None:
     """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
     commit = _Commit(workspace, change, candidate, preparation)
-    async with _retired_on_error(candidate):
-        if not workspace.owner.start(commit.run):
-            raise ShuttingDown
+    if not workspace.owner.start(commit.run):
+        await _discard(candidate)
+        raise ShuttingDown
     try:
         await commit.over.wait()
     except BaseException:
@@ -179,7 +182,8 @@ async def _commit(
         raise
     if commit.failure is not None:
         raise commit.failure
-    await commit.retirement.wait()
+    if commit.retirement is not None:
+        await commit.retirement.wait()
     return commit.committed
 
 
@@ -200,13 +204,14 @@ class _Commit:
         self._change = change
         self._candidate = candidate
         self._preparation = preparation
-        self.scope = anyio.CancelScope()
+        self.scope = cancel_scope()
         """Cancel it to end the commit, where it has not begun to write."""
-        self.over = anyio.Event()
+        self.over = Latch()
         self.failure: Exception | None = ShuttingDown()
         """Why nothing was changed; None where it was."""
         self.committed: ServerSnapshot[Connection] | None = None
-        self.retirement = anyio.Event()
+        self.retirement: Latch | None = None
+        """Is set once what the change replaced is closed."""
 
     async def run(self) -> None:
         """Commit, or note why not."""
@@ -219,12 +224,15 @@ class _Commit:
             self.over.set()
 
     async def _run(self) -> None:
+        try:
+            await self._committed()
+        except BaseException:
+            await _discard(self._candidate)
+            raise
+
+    async def _committed(self) -> None:
         workspace, change = self._workspace, self._change
-        async with (
-            _retired_on_error(self._candidate),
-            workspace.committing(),
-            workspace.gate(change.name).quiet(),
-        ):
+        async with workspace.committing(), workspace.gate(change.name).quiet():
             workspace.require_no_drift(change)
             successor = workspace.successor(change, self._candidate)
             self._preparation.begin_commit()
@@ -234,15 +242,6 @@ class _Commit:
                 self.retirement = workspace.publish(change, successor)
                 self.committed = workspace.snapshot.servers.get(change.name)
                 self.failure = None
-
-
-@asynccontextmanager
-async def _retired_on_error(candidate: Connection | None) -> AsyncGenerator[None]:
-    try:
-        yield
-    except BaseException:
-        await _discard(candidate)
-        raise
 
 
 async def _discard(candidate: Connection | None) -> None:

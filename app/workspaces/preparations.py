@@ -3,8 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import anyio
-
+from app.concurrency import cancel_scope
 from app.core.problem import Problem
 from app.core.problems import ServerChanged, ShuttingDown
 
@@ -15,7 +14,7 @@ class Preparation:
     def __init__(self, registry: "Preparations", server: str) -> None:
         self._registry = registry
         self.server = server
-        self.scope = anyio.CancelScope()
+        self.scope = cancel_scope()
         self.refusal: Problem | None = None
         """Why it was cancelled, where it was."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import anyio
 import structlog
 
+from app.concurrency import Latch
 from app.ports import Connection
 from app.workspaces.owner import Owner
 
@@ -26,12 +27,12 @@ class Retirements:
     def __len__(self) -> int:
         return len(self._leaving)
 
-    def begin(self, connection: Connection) -> anyio.Event:
-        """Close the connection in the owner's group; return the event of that being over.
+    def begin(self, connection: Connection) -> Latch:
+        """Close the connection in the owner's group; return what is set once that is over.
 
         Without a group it is closed by the next ``finish``.
         """
-        over = anyio.Event()
+        over = Latch()
         self._leaving[id(connection)] = connection
         if not self._owner.start(self._close_then, connection, over):
             over.set()
@@ -47,7 +48,7 @@ class Retirements:
             for connection in {id(each): each for each in connections}.values():
                 closing.start_soon(self._close, connection)
 
-    async def _close_then(self, connection: Connection, over: anyio.Event) -> None:
+    async def _close_then(self, connection: Connection, over: Latch) -> None:
         try:
             await self._close(connection)
         finally:

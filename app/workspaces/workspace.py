@@ -12,6 +12,7 @@ from types import MappingProxyType
 import anyio
 from anyio.abc import TaskGroup
 
+from app.concurrency import Latch
 from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.problem import Stage
@@ -105,7 +106,7 @@ class Workspace:
         self._reports = Reports(self)
         self._connector = connector
         self._is_closing = False
-        self._commit_lock = anyio.Lock()
+        self._commit_lock = anyio.Lock(fast_acquire=True)
         self._gates: dict[str, Gate] = {}
         self._generations = Generations()
         self._users = 0
@@ -320,8 +321,8 @@ class Workspace:
             raise lost(change.definition, candidate)
         return published_server(candidate, change.definition, change.source, self.settings)
 
-    def publish(self, change: Change, successor: ServerSnapshot[Connection] | None) -> anyio.Event:
-        """Make a stored change visible, without awaiting; return the event of the old connection being closed.
+    def publish(self, change: Change, successor: ServerSnapshot[Connection] | None) -> Latch | None:
+        """Make a stored change visible, without awaiting; return what is set once the old connection is closed, if any.
 
         Raises nothing: the change is durable.
         """
@@ -363,13 +364,11 @@ class Workspace:
         if server.published is not None and server.definition is not None:
             self.grants.keep(server.definition, server.published.connection.authorization)
 
-    def retire(self, server: ServerSnapshot[Connection] | None) -> anyio.Event:
-        """Close the connection of a server in the workspace's group; return the event of it being closed."""
+    def retire(self, server: ServerSnapshot[Connection] | None) -> Latch | None:
+        """Close the connection of a server, if any, in the workspace's group; return what is set once it is closed."""
         if server is not None and server.published is not None:
             return self.retirements.begin(server.published.connection)
-        nothing = anyio.Event()
-        nothing.set()
-        return nothing
+        return None
 
     # Idleness
 

@@ -66,7 +66,8 @@ async def test_without_an_owner_a_connection_waits_for_the_end() -> None:
     slow = SlowConnection("p")
     slow.may_close.set()
     async with retirements() as (_, retiring):
-        assert retiring.begin(slow).is_set()
+        with anyio.fail_after(5):
+            await retiring.begin(slow).wait()
         assert not slow.is_retired
         await retiring.finish([])
         assert slow.is_retired
