@@ -8,9 +8,9 @@ thread, from its beginning to its commit, as each step of its own would be a way
 
 Waiting is bounded (``Waits``): for one's turn, then for a lock that another process holds, so a write ends
 within the sum of the two. A lock that one waited for in vain is waited for by nobody else: those behind, whose waits
-would add up, try once each until one of them succeeds. Once a write has its turn it is shielded and ends on its own; a
-cancelled caller therefore meets either the whole write or nothing. A task that is cancelled natively, past the shield,
-leaves its transaction to the thread: the turn ends with that, not with the caller.
+would add up, try once each until one of them succeeds. Once a write has its turn it ends on its own, in the thread; a
+cancelled caller therefore meets either the whole write or nothing, and who has to know which shields itself. The turn
+ends with the transaction, not with the caller.
 """
 
 import asyncio
@@ -146,11 +146,12 @@ class Side:
         if self._is_writer and _identity(self._path) != self._file:
             # SQLite would go on writing into the lost one.
             raise StoreUnavailable("its file was moved or replaced; restart the daemon")
-        if self._is_broken:
+        if self._driver is not None and not self._is_broken:
+            return self._driver
+        with anyio.CancelScope(shield=True):
             await self._discard()
-        if self._driver is None:
-            self._driver = await self._open()
-        return self._driver
+            return await self._open()
+        raise AssertionError("a shield swallows nothing")
 
     async def _open(self) -> DriverConnection:
         self._is_broken = True
@@ -161,7 +162,7 @@ class Side:
             raise
         driver = (await self._connection.get_raw_connection()).driver_connection
         assert isinstance(driver, DriverConnection)  # noqa: S101 our creator made it
-        self._is_broken = False
+        self._driver, self._is_broken = driver, False
         return driver
 
     async def _discard(self) -> None:
@@ -248,9 +249,7 @@ class Database:
             StoreUnavailable: nothing was written.
         """
         await self._writer.take_turn()
-        with anyio.CancelScope(shield=True):
-            return await self._writer.transaction(work)
-        raise AssertionError("a shield swallows nothing")
+        return await self._writer.transaction(work)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what ``work`` reads; one statement sees one state of the database, and ``work`` makes one.
