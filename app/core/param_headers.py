@@ -18,10 +18,11 @@ from app.core.json_value import Json, JsonObject
 from app.core.schema_keywords import subschemas
 
 ANNOTATION: Final = "x-mcp-header"
+MARK: Final = ANNOTATION.encode()
+"""Stands in the text of every schema, and of every tool, that has an annotation."""
 HEADER_PREFIX: Final = "Mcp-Param-"
 SAFE_INTEGER_MAX: Final = 2**53 - 1
 
-_MARK = ANNOTATION.encode()
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 """A tab inside is allowed and encoded nevertheless: not every intermediary keeps it."""
@@ -46,7 +47,7 @@ class AnnotationInvalid(Exception):
 
 def fault(input_schema: bytes) -> str | None:
     """Return what is wrong with the annotations of an input schema, or None where every one is good."""
-    if _MARK not in input_schema:
+    if MARK not in input_schema:
         return None
     try:
         _plan(input_schema)
@@ -63,7 +64,7 @@ def headers(input_schema: bytes, arguments: JsonObject) -> dict[str, str]:
     Raises:
         AnnotationInvalid: its annotations break the rules.
     """
-    if _MARK not in input_schema:
+    if MARK not in input_schema:
         return {}
     mirrored: dict[str, str] = {}
     for each in _plan(input_schema):
@@ -80,7 +81,7 @@ def present_arguments(input_schema: bytes, arguments: JsonObject) -> JsonObject:
     Headers), though its schema cannot say ``"type": ["boolean", "null"]``. What is sent are the arguments as
     they came.
     """
-    if _MARK not in input_schema:
+    if MARK not in input_schema:
         return arguments
     for each in _plan(input_schema):
         if _value_at(each.path, arguments) is None:

@@ -116,7 +116,8 @@ def judge(entry: Entry, *, is_http: bool, max_schema_depth: int, max_schema_node
     value = orjson.loads(entry.raw)
     schema, output = value["inputSchema"], value.get("outputSchema")
     fault = next(_schema_faults(schema, output, limits=(max_schema_depth, max_schema_nodes)), None)
-    if fault is None and is_http and param_headers.fault(orjson.dumps(schema)) is not None:
+    may_be_mirrored = is_http and param_headers.MARK in entry.raw
+    if fault is None and may_be_mirrored and param_headers.fault(orjson.dumps(schema)) is not None:
         fault = "header-annotation-invalid"
     form = canonical(value) if fault is None else b""
     return Judgement(fault, entry.raw if form == entry.raw else compact(form))

@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from app.connections.connector import Connector
-from app.connections.judging import LARGE, Judge
+from app.connections.judging import LARGE, SMALL, Judge
 from app.core.catalog import Entry
 from app.core.definitions import parse_definition
 from app.core.json_value import Json
@@ -37,6 +37,22 @@ async def test_tools_are_judged_as_policy_judges_them_wherever_that_is_done(is_h
     assert judged == {each.name: judge(each, is_http=is_http, **LIMITS) for each in TOOLS}
     faults = [judgement.fault for judgement in judged.values()]
     assert faults == [None, "dialect-unsupported", "header-annotation-invalid" if is_http else None, None]
+
+
+@pytest.mark.spec("prepare")
+async def test_a_small_tool_is_judged_once_by_each_transport_and_a_larger_one_each_time() -> None:
+    judge = Judge(**LIMITS)
+    tools = [tool("x", description="x" * (SMALL - 70)), tool("y", description="x" * SMALL), tool("x")]
+    assert [len(each.raw) <= SMALL for each in tools] == [True, False, True]
+    first, again, over_stdio, other = [
+        (await judge.judged([each], None, is_http=is_http))[each.name]
+        for each, is_http in [(tools[0], True), (tools[0], True), (tools[0], False), (tools[2], True)]
+    ]
+    assert again is first
+    assert over_stdio is not first
+    assert other != first
+    large = [(await judge.judged([tools[1]], None, is_http=True))["y"] for _ in range(2)]
+    assert large[0] is not large[1]
 
 
 @pytest.mark.spec("policy")
