@@ -6,7 +6,7 @@ is never quoted. Only the members a shape names are looked into, so depth and si
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never, cast
 
 from app.core.json_value import Json, JsonObject
@@ -64,17 +64,18 @@ Kind: TypeAlias = Constant | Text | TextArray | TextMap | Choice
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A closed object."""
+    """A closed object, whose members have names that a JSON Pointer shows as they are."""
 
     title: str
     """As in "is not a member of …"."""
     required: Mapping[str, Kind]
     optional: Mapping[str, Kind]
 
-    @property
-    def members(self) -> Mapping[str, Kind]:
-        """Every member by name, the required ones first."""
-        return {**self.required, **self.optional}
+    members: Mapping[str, Kind] = field(init=False)
+    """Every member by name, the required ones first."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "members", {**self.required, **self.optional})
 
 
 def pointer_to(*path: str | int) -> str:
@@ -124,7 +125,7 @@ def _array_faults(kind: TextArray, value: object, pointer: str) -> Iterator[Faul
         return
     first: dict[str, int] = {}
     for index, item in enumerate(cast("Sequence[object]", value)):
-        here = pointer + pointer_to(index)
+        here = f"{pointer}/{index}"
         yield from _text_faults(kind.rule, item, here)
         if kind.is_set and isinstance(item, str) and first.setdefault(item, index) != index:
             yield here, f"is the same as {pointer}/{first[item]}"
@@ -187,15 +188,13 @@ def _shape_faults(shape: Shape, value: object, pointer: str) -> Iterator[Fault]:
         yield pointer, "must be an object"
         return
     given = cast("dict[object, object]", value)
-    members = shape.members
-    for name, kind in members.items():
-        here = pointer + pointer_to(name)
+    for name, kind in shape.members.items():
         if name in given:
-            yield from faults(kind, given[name], here)
+            yield from faults(kind, given[name], f"{pointer}/{name}")
         elif name in shape.required:
-            yield here, "is required"
+            yield f"{pointer}/{name}", "is required"
     for name in given:
-        if name not in members:
+        if name not in shape.members:
             yield pointer + pointer_to(str(name)), f"is not a member of {shape.title}"
 
 
