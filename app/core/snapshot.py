@@ -4,7 +4,7 @@ A reader holds one snapshot and sees the old one or the new one, never a mixture
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, Literal, TypeVar
@@ -67,10 +67,10 @@ class WorkspaceSnapshot(Generic[ConnectionT]):
 
     def with_server(self, server: ServerSnapshot[ConnectionT]) -> "WorkspaceSnapshot[ConnectionT]":
         """Return the snapshot with this server put in the place of the one of its name."""
-        return replace(self, servers=MappingProxyType({**self.servers, server.name: server}))
+        return WorkspaceSnapshot(MappingProxyType({**self.servers, server.name: server}))
 
     def without_server(self, name: str) -> "WorkspaceSnapshot[ConnectionT]":
         """Return the snapshot without the server."""
-        return replace(
-            self, servers=MappingProxyType({key: value for key, value in self.servers.items() if key != name})
+        return WorkspaceSnapshot(
+            MappingProxyType({key: value for key, value in self.servers.items() if key != name})
         )

@@ -51,7 +51,16 @@ def reported(
     """
     if server.definition is None or server.published is None:
         return server
-    published = server.published
+    published, is_ready = server.published, connection.state is ConnectionState.READY
+    is_as_listed = connection.catalog is published.catalog and published.is_live is connection.is_live
+    if (
+        is_ready
+        and is_as_listed
+        and connection.problem is None
+        and server.is_connected
+        and server.problem is None
+    ):
+        return server
     if published.is_live is not connection.is_live:
         published = replace(published, is_live=connection.is_live)
     shown = replace(server, published=published)
