@@ -18,6 +18,7 @@ import socket
 from collections.abc import Sequence
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -180,6 +181,7 @@ def _canonical_name(name: str) -> str:
     return name.strip("[]").lower().removesuffix(".")
 
 
+@lru_cache(maxsize=1024)
 def _read(address: str) -> Address | None:
     """Return the address that is connected to in the end, or None where the text is none; a zone is passed over."""
     try:

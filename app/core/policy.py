@@ -95,6 +95,7 @@ def admit(
     tools: dict[str, Tool] = {}
     canonicals: list[bytes] = []
     withheld = list(catalog.withheld)
+    read = frozenset(definition.read)
     for entry in enabled:
         judgement = catalog.judged.get(entry.name) or judge(
             entry,
@@ -103,7 +104,7 @@ def admit(
             max_schema_nodes=max_schema_nodes,
         )
         if judgement.fault is None:
-            effect = Effect.READ if entry.name in definition.read else Effect.HOST
+            effect = Effect.READ if entry.name in read else Effect.HOST
             tools[entry.name] = Tool(entry.name, effect, entry.raw)
             canonicals.append(judgement.canonical)
         else:
