@@ -204,8 +204,10 @@ class Store(Protocol):
         """
         ...
 
-    async def apply(self, workspace: str, name: str, record: AttachmentRecord | None) -> None:
-        """Write one entry, or drop it where ``record`` is None, in one transaction.
+    async def apply(
+        self, workspace: str, name: str, record: AttachmentRecord | None, row: AuditRow | None = None
+    ) -> None:
+        """Write one entry, or drop it where ``record`` is None, and the audit's row, in one transaction.
 
         Raises:
             StoreUnavailable: nothing was written.

@@ -29,7 +29,6 @@ WITHOUT_MIRROR = {
     "app/ports.py",
     "app/connections/terms.py",
     "app/core/answers.py",
-    "app/core/audit.py",
     "app/core/json_value.py",
 }
 SECTIONS_WITHOUT_BEHAVIOUR = {"status", "role"}

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from app.core.audit import AuditTrail
 from app.core.events import Interrupt, RunEvent
 from app.core.json_value import JsonObject
 from app.core.principal import Principal
@@ -42,6 +43,8 @@ class Run:
     observe: Callable[[RunEvent], None]
     thread_id: str | None = None
     """The AG-UI thread that asked, where one did."""
+    trail: AuditTrail | None = None
+    """What it leaves in the audit table, where it leaves anything."""
 
 
 @value

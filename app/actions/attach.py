@@ -30,7 +30,7 @@ async def connected(run: Run, change: Change) -> Done:
     Raises:
         Problem: as ``change_server``; nothing was changed.
     """
-    return answer(await change_server(run.workspace, change, run.observe))
+    return answer(await change_server(run.workspace, change, run.observe, run.trail))
 
 
 def answer(outcome: ChangeOutcome) -> Done:

@@ -31,7 +31,7 @@ async def _run(run: Run, params: NameParams) -> ActionOutcome:
             write=Write(after_detach(name, workspace.effective.defaults)),
             seen_generation=workspace.generation(name),
         )
-        await change_server(workspace, change, run.observe)
+        await change_server(workspace, change, run.observe, run.trail)
         _cancelled(workspace, name)
     return Done({"status": 200, "name": name, "detached": True})
 

@@ -27,7 +27,7 @@ async def _run(run: Run, params: OAuthCompleteParams) -> ActionOutcome:
     parked = run.workspace.pending.find(name)
     match parked:
         case ParkedChange():
-            return answer(await complete_change(run.workspace, parked, callback_url, run.observe))
+            return answer(await complete_change(run.workspace, parked, callback_url, run.observe, run.trail))
         case ParkedQuestion(interrupt=interrupt):
             callback = ResumeEntry(interrupt, "resolved", {"callbackUrl": callback_url})
             board = run.host.boards.of(run.workspace)

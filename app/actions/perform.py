@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import structlog
 
 from app.actions.action import Action, ActionOutcome, Done, Host, Interrupted, Run
 from app.actions.table import ACTIONS
-from app.core.audit import AuditRow
+from app.core.audit import AuditRow, AuditTrail
 from app.core.events import RunEvent
 from app.core.names import parse_workspace_name, server_name_fault
 from app.core.principal import Principal
@@ -117,6 +118,10 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
     span = telemetry.tracer.begin(
         row.kind, "server", {"plurnk.workspace": run.workspace.name, "plurnk.server": server}
     )
+    trail = None
+    if row.is_audited:
+        trail = AuditTrail(run.principal.actor, run.workspace.name, row.kind, server)
+        run = replace(run, trail=trail)
     try:
         work = row.run(run, row.parse(members))
         ended = await (work if span is None else span.around(work))
@@ -143,8 +148,8 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
             outcome=outcome,
             ms=round(seconds * 1000, 2),
         )
-        if row.is_audited:
-            await _audit(run, row.kind, server, outcome)
+        if trail is not None and not trail.is_left:
+            await _audit(run, trail.row(outcome, datetime.now(UTC)))
 
 
 def _word(ended: ActionOutcome) -> str:
@@ -173,10 +178,9 @@ def _bug(run: Run, kind: str, error: Exception) -> Internal:
     return Internal(trace)
 
 
-async def _audit(run: Run, kind: str, server: str | None, outcome: str) -> None:
-    row = AuditRow(datetime.now(UTC), run.principal.actor, run.workspace.name, kind, server, outcome)
+async def _audit(run: Run, row: AuditRow) -> None:
     with anyio.CancelScope(shield=True):
         try:
             await run.host.store.record(row)
         except Problem as problem:
-            log.warning("audit-failed", workspace=row.workspace, kind=kind, code=problem.code)
+            log.warning("audit-failed", workspace=row.workspace, kind=row.kind, code=problem.code)

@@ -1,5 +1,6 @@
 """The store as the middle of the house sees it: ``ports.Store`` over one SQLite file. SPEC §state."""
 
+import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -37,16 +38,22 @@ class SqlStore:
         """
         return await self._database.read(lambda connection: attachments.load(connection, workspace))
 
-    async def apply(self, workspace: str, name: str, record: AttachmentRecord | None) -> None:
-        """Write one entry, or drop it where ``record`` is None, in one transaction.
+    async def apply(
+        self, workspace: str, name: str, record: AttachmentRecord | None, row: AuditRow | None = None
+    ) -> None:
+        """Write one entry, or drop it where ``record`` is None, and the audit's row, in one transaction.
 
         Raises:
             StoreUnavailable: nothing was written.
         """
         at = self._clock()
-        await self._database.write(
-            lambda connection: attachments.apply(connection, workspace, name, record=record, at=at)
-        )
+
+        def work(connection: sqlite3.Connection) -> None:
+            attachments.apply(connection, workspace, name, record=record, at=at)
+            if row is not None:
+                self._append(connection, row)
+
+        await self._database.write(work)
 
     async def workspaces(self) -> list[str]:
         """Return the names of the workspaces with at least one row, sorted.
@@ -62,8 +69,10 @@ class SqlStore:
         Raises:
             StoreUnavailable: nothing was written.
         """
-        now = min(row.at, self._unset_now())
-        await self._database.write(lambda connection: audit.append(connection, row, now=now))
+        await self._database.write(lambda connection: self._append(connection, row))
+
+    def _append(self, connection: sqlite3.Connection, row: AuditRow) -> None:
+        audit.append(connection, row, now=min(row.at, self._unset_now()))
 
     def _unset_now(self) -> datetime:
         """Return the present instant as if nobody had set the clock since the store was opened.

@@ -8,12 +8,14 @@ the memory apart. A change whose server demands that a person signs in is parked
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from app.concurrency import Latch, cancel_scope
 from app.core.attachments import AttachmentRecord
+from app.core.audit import AuditTrail
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.events import PreparationEnded, PreparationStarted, RunEvent
 from app.core.oauth_problems import OAuthTargetConflict, sign_in_required
@@ -71,19 +73,27 @@ class Committed:
 ChangeOutcome: TypeAlias = Committed | ParkedChange
 
 
-async def change_server(workspace: "Workspace", change: Change, observe: Observe) -> ChangeOutcome:
+async def change_server(
+    workspace: "Workspace", change: Change, observe: Observe, trail: AuditTrail | None = None
+) -> ChangeOutcome:
     """Return the committed change, or the parked one where a person has to sign in first.
+
+    What becomes durable does so together with its row of the audit.
 
     Raises:
         Problem: nothing was stored, published or closed, except the candidate; what was pending, is.
     """
     with workspace.preparations.running(change.name) as preparation:
         granted = workspace.grants.of(change.unchanged) if change.unchanged is not None else None
-        return await _change(workspace, change, preparation, observe, granted)
+        return await _change(workspace, change, preparation, observe, granted, trail)
 
 
 async def complete_change(
-    workspace: "Workspace", parked: ParkedChange, callback_url: str, observe: Observe
+    workspace: "Workspace",
+    parked: ParkedChange,
+    callback_url: str,
+    observe: Observe,
+    trail: AuditTrail | None = None,
 ) -> ChangeOutcome:
     """Go on with a parked change after its sign-in: return it committed, or parked again for another one.
 
@@ -105,7 +115,7 @@ async def complete_change(
             # Whatever becomes of this reconnect, the next one need not ask the person again.
             workspace.grants.keep(change.unchanged, parked.attempt.authorization)
         try:
-            return await _change(workspace, change, preparation, observe, parked.attempt.authorization)
+            return await _change(workspace, change, preparation, observe, parked.attempt.authorization, trail)
         except (ServerChanged, ServerExists):
             raise OAuthTargetConflict(change.name) from None
 
@@ -116,10 +126,11 @@ async def _change(
     preparation: Preparation,
     observe: Observe,
     granted: Authorization | None,
+    trail: AuditTrail | None,
 ) -> ChangeOutcome:
     """Prepare and commit the change, or park it."""
     if change.definition is None:
-        return Committed(change, await _commit(workspace, change, None, preparation))
+        return Committed(change, await _commit(workspace, change, None, preparation, trail))
     target = Target(
         workspace=workspace.name,
         definition=change.definition,
@@ -131,7 +142,7 @@ async def _change(
         candidate = await _prepare(workspace, change, target, observe)
     except AuthorizationDemanded as demanded:
         return _parked(workspace, change, demanded, preparation)
-    return Committed(change, await _commit(workspace, change, candidate, preparation))
+    return Committed(change, await _commit(workspace, change, candidate, preparation, trail))
 
 
 def _parked(
@@ -167,9 +178,10 @@ async def _commit(
     change: Change,
     candidate: Connection | None,
     preparation: Preparation,
+    trail: AuditTrail | None,
 ) -> ServerSnapshot[Connection] | None:
     """Make the change durable, then visible, then retire what it replaces; or close the candidate, changing nothing."""
-    commit = _Commit(workspace, change, candidate, preparation)
+    commit = _Commit(workspace, change, candidate, preparation, trail)
     if not workspace.owner.start(commit.run):
         await _discard(candidate)
         raise ShuttingDown
@@ -199,8 +211,10 @@ class _Commit:
         change: Change,
         candidate: Connection | None,
         preparation: Preparation,
+        trail: AuditTrail | None,
     ) -> None:
         self._workspace = workspace
+        self._trail = trail
         self._change = change
         self._candidate = candidate
         self._preparation = preparation
@@ -238,10 +252,17 @@ class _Commit:
             self._preparation.begin_commit()
             with anyio.CancelScope(shield=True):
                 if change.write is not None:
-                    await workspace.store.apply(workspace.name, change.name, change.write.record)
+                    await self._write(change.write.record)
                 self.retirement = workspace.publish(change, successor)
                 self.committed = workspace.snapshot.servers.get(change.name)
                 self.failure = None
+
+    async def _write(self, record: AttachmentRecord | None) -> None:
+        """Make the record durable and, in the same transaction, that the action did so."""
+        row = self._trail.row("ok", datetime.now(UTC)) if self._trail is not None else None
+        await self._workspace.store.apply(self._workspace.name, self._change.name, record, row)
+        if self._trail is not None:
+            self._trail.is_left = True
 
 
 async def _discard(candidate: Connection | None) -> None:

@@ -18,6 +18,7 @@ from app.core.problems import (
     ParameterInvalid,
     ParameterRequired,
     ServerNotFound,
+    StoreUnavailable,
     WorkspaceInvalid,
     WorkspaceRefused,
     WorkspaceRequired,
@@ -115,6 +116,55 @@ async def test_a_change_whose_client_left_is_logged_and_audited_as_cancelled(tmp
                 group.cancel_scope.cancel()
         assert [line["outcome"] for line in logged if line["event"] == "action"] == ["cancelled"]
         assert [row.outcome for row in await house.store.audit_rows()] == ["cancelled"]
+
+
+@pytest.mark.spec("observe")
+async def test_a_change_that_was_stored_is_audited_as_made_once_though_its_client_left(
+    tmp_path: Path,
+) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        house.store.after_write = anyio.Event()
+        with structlog.testing.capture_logs() as logged:
+            async with anyio.create_task_group() as group:
+
+                async def attach() -> None:
+                    await house.act("attach", server=http(peer))
+
+                group.start_soon(attach)
+                await house.store.written.wait()
+                group.cancel_scope.cancel()
+                house.store.after_write.set()
+        assert [line["outcome"] for line in logged if line["event"] == "action"] == ["cancelled"]
+        assert [row.outcome for row in await house.store.audit_rows()] == ["ok"]
+        assert (await house.rows()).keys() == (await house.listed()).keys() == {"p"}
+
+
+@pytest.mark.spec("observe", "lifecycle")
+async def test_a_change_that_could_not_be_stored_is_audited_as_that_alone(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path) as house:
+        house.store.failure = StoreUnavailable("the disk is full")
+        with pytest.raises(StoreUnavailable):
+            await house.act("attach", server=http(peer))
+        assert [row.outcome for row in await house.store.audit_rows()] == ["store-unavailable"]
+
+
+@pytest.mark.spec("observe")
+async def test_each_kind_of_change_leaves_one_audit_row(tmp_path: Path) -> None:
+    async with scripted_http() as peer, workspace_house(tmp_path, defaults={"d": http(peer, "d")}) as house:
+        changes: list[tuple[str, dict[str, Any]]] = [
+            ("attach", {"server": http(peer)}),
+            ("replace", {"server": http(peer, tools=[])}),
+            ("reconnect", {"name": "p"}),
+            ("detach", {"name": "p"}),
+            ("detach", {"name": "d"}),
+            ("restore", {"name": "d"}),
+        ]
+        for kind, members in changes:
+            await house.act(kind, **members)
+        rows = await house.store.audit_rows()
+        assert [(row.kind, row.outcome) for row in reversed(rows)] == [
+            (f"workspace.mcp.{kind}", "ok") for kind, _ in changes
+        ]
 
 
 @pytest.mark.spec("problems")

@@ -45,7 +45,7 @@ async def test_a_tiny_run_measures_every_row_and_leaves_its_results(
         "| 4 workspaces, one server whose lists nobody may keep: list requests to the server | 4.00 |"
         in figures
     )
-    assert "| SQLite, one attach: transactions | 2.00 |" in figures
+    assert "| SQLite, one attach: transactions | 1.00 |" in figures
     assert "| floor | 1.0 x |" in figures
     ET.parse(tmp_path / "calls.svg")  # noqa: S314 our own
 

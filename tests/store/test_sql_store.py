@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -130,8 +132,21 @@ async def test_a_change_is_one_short_transaction(store: SqlStore) -> None:
     await store.record(AuditRow(NOW, "operator", "w", "workspace.mcp.attach", "s", "ok"))
     assert seen == ["BEGIN", "INSERT", "DELETE", "COMMIT"]
     seen.clear()
+    await store.apply("w", "s", None, AuditRow(NOW, "operator", "w", "workspace.mcp.detach", "s", "ok"))
+    assert seen == ["BEGIN", "DELETE", "INSERT", "DELETE", "COMMIT"]
+    seen.clear()
     await store.load("w")
     assert seen == ["SELECT"]
+
+
+@pytest.mark.spec("state", "observe")
+async def test_a_change_and_its_audit_row_are_written_together_or_not_at_all(store: SqlStore) -> None:
+    row = AuditRow(NOW, "operator", "w", "workspace.mcp.attach", "s", "ok")
+    with pytest.raises(sqlite3.IntegrityError):
+        await store.apply("w", "t", Detached(), replace(row, actor="nobody"))
+    await store.apply("w", "s", Detached(), row)
+    assert dict(await store.load("w")) == {"s": Detached()}
+    assert await store.audit_rows() == [row]
 
 
 @pytest.mark.spec("observe")

@@ -43,13 +43,15 @@ class WatchedStore:
     async def load(self, workspace: str) -> Mapping[str, AttachmentRecord]:
         return await self._store.load(workspace)
 
-    async def apply(self, workspace: str, name: str, record: AttachmentRecord | None) -> None:
+    async def apply(
+        self, workspace: str, name: str, record: AttachmentRecord | None, row: AuditRow | None = None
+    ) -> None:
         self.writing.set()
         if self.before_write is not None:
             await self.before_write.wait()
         if self.failure is not None:
             raise self.failure
-        await self._store.apply(workspace, name, record)
+        await self._store.apply(workspace, name, record, row)
         self.writes += 1
         self.written.set()
         if self.after_write is not None:
