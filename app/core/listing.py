@@ -201,9 +201,13 @@ def _key_fault(form: _Form, value: JsonObject) -> str | None:
 
 
 def _optional_fault(form: _Form, value: JsonObject) -> str | None:
-    for member, is_good in form.optional.items():
-        given = value.get(member)
-        if given is not None and not is_good(given):
+    faulty = [
+        member
+        for member in value.keys() & form.optional.keys()
+        if (given := value[member]) is not None and not form.optional[member](given)
+    ]
+    for member in form.optional if faulty else ():
+        if member in faulty:
             return f"{_CODES.get(member, member)}-invalid"
     return None
 

@@ -125,9 +125,9 @@ def judge(entry: Entry, *, is_http: bool, max_schema_depth: int, max_schema_node
 
 
 def _require_unique(catalog: ServerCatalog, definition: StdioDefinition | HttpDefinition) -> None:
-    counts = Counter(entry.name for entry in catalog.tools)
-    if len(counts) == len(catalog.tools):
+    if len({entry.name for entry in catalog.tools}) == len(catalog.tools):
         return
+    counts = Counter(entry.name for entry in catalog.tools)
     names = [name for name, count in counts.items() if count > 1]
     raise _invalid(definition, "tool-duplicate", "it lists more than one tool named", names)
 

@@ -166,6 +166,15 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
     assert counts.functions <= 595
 
 
+@pytest.mark.spec("lifecycle", "prepare")
+async def test_a_reconnection_is_two_requests_and_two_tasks(tmp_path: Path) -> None:
+    async with daemon_before_servers(tmp_path, 1) as (_, post):
+        counts = await counted(post, ACTIONS, {"kind": "workspace.mcp.reconnect", "name": "s0"})
+    assert counts.requests == 2
+    assert counts.tasks == 2  # the commit, which nobody leaves half done, and the end of the old connection
+    assert counts.functions <= 1580
+
+
 @pytest.mark.spec("actions")
 async def test_a_list_asks_no_server(tmp_path: Path) -> None:
     async with daemon_before_servers(tmp_path, 2) as (_, post):
