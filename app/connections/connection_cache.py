@@ -75,10 +75,17 @@ class Caches:
         named = [[name.lower(), headers[name]] for name in sorted(headers, key=str.lower)]
         shared = self._digest(["http", url, named])
 
-        def own() -> bytes:
-            return self._digest([shared.hex(), workspace, server, grant() if grant is not None else ""])
+        def own(granted: str) -> bytes:
+            return self._digest([shared.hex(), workspace, server, granted])
 
-        return ConnectionCache(self, own=own, shared=shared, is_explicit=is_explicit, is_child=False)
+        if grant is None:
+            always = own("")
+            return ConnectionCache(
+                self, own=lambda: always, shared=shared, is_explicit=is_explicit, is_child=False
+            )
+        return ConnectionCache(
+            self, own=lambda: own(grant()), shared=shared, is_explicit=is_explicit, is_child=False
+        )
 
     def of_child(self) -> "ConnectionCache":
         """Return what a connection to a child keeps, which nobody shares."""

@@ -49,11 +49,11 @@ class Judge:
             if wanted is not None and entry.name not in wanted:
                 continue
             if len(entry.raw) <= SMALL:
-                judged[entry.name] = self._kept(entry, is_http=is_http)
+                judged[entry.name] = self._kept(entry.raw, is_http=is_http)
             elif len(entry.raw) < LARGE:
-                judged[entry.name] = self._judge(entry, is_http=is_http)
+                judged[entry.name] = self._judge(entry.raw, is_http=is_http)
             else:
-                one = partial(self._judge, entry, is_http=is_http)
+                one = partial(self._judge, entry.raw, is_http=is_http)
                 judged[entry.name] = await anyio.to_thread.run_sync(
                     one, abandon_on_cancel=True, limiter=self._threads
                 )

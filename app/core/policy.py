@@ -98,7 +98,7 @@ def admit(
     read = frozenset(definition.read)
     for entry in enabled:
         judgement = catalog.judged.get(entry.name) or judge(
-            entry,
+            entry.raw,
             is_http=isinstance(definition, HttpDefinition),
             max_schema_depth=max_schema_depth,
             max_schema_nodes=max_schema_nodes,
@@ -112,16 +112,16 @@ def admit(
     return Admitted(Registry(MappingProxyType(tools), revision(canonicals)), tuple(withheld))
 
 
-def judge(entry: Entry, *, is_http: bool, max_schema_depth: int, max_schema_nodes: int) -> Judgement:
-    """Return what is to be found of a tool by itself; of a hostile one that may take seconds."""
-    value = orjson.loads(entry.raw)
+def judge(raw: bytes, *, is_http: bool, max_schema_depth: int, max_schema_nodes: int) -> Judgement:
+    """Return what is to be found of a tool's entry by itself; of a hostile one that may take seconds."""
+    value = orjson.loads(raw)
     schema, output = value["inputSchema"], value.get("outputSchema")
     fault = next(_schema_faults(schema, output, limits=(max_schema_depth, max_schema_nodes)), None)
-    may_be_mirrored = is_http and param_headers.MARK in entry.raw
+    may_be_mirrored = is_http and param_headers.MARK in raw
     if fault is None and may_be_mirrored and param_headers.fault(orjson.dumps(schema)) is not None:
         fault = "header-annotation-invalid"
     form = canonical(value) if fault is None else b""
-    return Judgement(fault, entry.raw if form == entry.raw else compact(form))
+    return Judgement(fault, raw if form == raw else compact(form))
 
 
 def _require_unique(catalog: ServerCatalog, definition: StdioDefinition | HttpDefinition) -> None:

@@ -34,7 +34,7 @@ LIMITS = {"max_schema_depth": 8, "max_schema_nodes": 100}
 @pytest.mark.parametrize("is_http", [False, True])
 async def test_tools_are_judged_as_policy_judges_them_wherever_that_is_done(is_http: bool) -> None:
     judged = await Judge(**LIMITS).judged(TOOLS, None, is_http=is_http)
-    assert judged == {each.name: judge(each, is_http=is_http, **LIMITS) for each in TOOLS}
+    assert judged == {each.name: judge(each.raw, is_http=is_http, **LIMITS) for each in TOOLS}
     faults = [judgement.fault for judgement in judged.values()]
     assert faults == [None, "dialect-unsupported", "header-annotation-invalid" if is_http else None, None]
 

@@ -85,7 +85,7 @@ def _catalog(data: bytes) -> None:
             refused(error)
             continue
         for entry in page.entries if method == "tools/list" else ():
-            judge(entry, is_http=True, max_schema_depth=64, max_schema_nodes=10_000)
+            judge(entry.raw, is_http=True, max_schema_depth=64, max_schema_nodes=10_000)
 
 
 def _schema(data: bytes) -> None:
