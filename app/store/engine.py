@@ -114,10 +114,10 @@ class Side:
         with unavailable():
             try:
                 driver = await self._opened()
+                done = driver.do(partial(self._transacted, work))
             except BaseException:
                 self._turn.release()
                 raise
-            done = driver.do(partial(self._transacted, work))
             done.add_done_callback(self._turn_over)
             # Whoever waits may be cancelled; the turn is over when the thread says so.
             return await asyncio.shield(done)
