@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.agui import events, stream
-from app.connections import child_output, http_pool, pipe_writer, prepare, wire
+from app.connections import child_output, idle_connections, pipe_writer, prepare, wire
 from app.connections.child_process import Patience
 from app.connections.recovery import Backoff
 from app.doors import accepting, body
@@ -27,7 +27,7 @@ FIGURES: list[tuple[str, str, Any, Any]] = [
     ("connection", "1 s doubling to 60 s", (Backoff().first, Backoff().ceiling), (1.0, 60.0)),
     ("connection", "last 64 KiB kept", child_output.STDERR_KEPT, 64 * 1024),
     ("connection", "At most 256 KiB waits", pipe_writer.HIGH_WATER, 256 * 1024),
-    ("connection", "Idle connections are kept 4 s", http_pool.KEEPALIVE_S, 4.0),
+    ("connection", "Idle connections are kept 4 s", idle_connections.KEEPALIVE_S, 4.0),
     ("connection", "more than 200 levels", wire.DEPTH_MAX, 200),
     ("prepare", "more than 1000 pages", prepare.PAGES_MAX, 1000),
     ("hydration", "waits at most 0.2 s", hydration.PATIENCE_S, 0.2),

@@ -1,61 +1,90 @@
-"""One POST over a pooled connection, and the head of its answer. SPEC §connection; RFC 9110, RFC 9112.
+"""One POST over a pooled connection, and the answer as far as it is HTTP. SPEC §connection; RFC 9110, RFC 9112.
 
-aiohttp has the parts: the connector (pool, TLS, proxy), the parser and the reader of the body. Its session and its
+aiohttp has the parts: the connector (TLS, proxy), the parser and the reader of the body. Its session, its pool and its
 request and response classes stand between those parts for what we never do (cookies, forms, history, tracing, a task
-that writes) and cost more than the parts. So the parts are put together here. See docs/decisions/0006.
+that writes) and cost more than the parts. So the parts are put together here, and an answer that is whole at once needs
+hardly any of them. See docs/decisions/0006 and 0007.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final, cast
 
 import aiohttp
 from aiohttp.client_reqrep import ClientRequest
-from aiohttp.connector import Connection
-from aiohttp.helpers import TimerNoop
-from aiohttp.streams import StreamReader
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from app.connections.http_connector import BoundedHandler
+from app.connections.idle_connections import IdleConnections
 
 NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
-_NO_TIMER: Final = TimerNoop()
 _SWITCHED: Final = 101
+_NO_HEADERS: Final[CIMultiDictProxy[str]] = CIMultiDictProxy(CIMultiDict())
 
 
 class Place:
     """Where requests go: one URL with the headers that every request there has."""
 
-    def __init__(self, request: ClientRequest, connector: aiohttp.BaseConnector) -> None:
+    def __init__(
+        self, request: ClientRequest, connector: aiohttp.BaseConnector, idle: IdleConnections
+    ) -> None:
         """Take the request that connections are asked for with; it is never sent."""
         self._request = request
         request.headers.popall("Content-Length", None)  # Of the request without a body.
         self._connector = connector
+        self._idle = idle
+        self.give_back = idle.give_back
+        """Keep a connection that carries no request any more for the next one."""
+        self._is_ready = request.proxy is None
+        """Whether the request has what a proxy wants to see, which connecting adds."""
         url = request.url
         self._target = str(url) if request.proxy and not request.is_ssl() else url.raw_path_qs
+        self._names: frozenset[str] = frozenset()
+        self._common = ""
 
-    async def connect(self) -> Connection:
-        """Return a connection, a pooled one where there is one.
+    def take(self) -> BoundedHandler | None:
+        """Return a pooled connection, if there is one."""
+        return self._idle.take() if self._is_ready else None
+
+    async def connect(self) -> BoundedHandler:
+        """Return a new connection.
 
         Raises:
             aiohttp.ClientError: there is none to be had.
         """
-        return await self._connector.connect(self._request, [], NO_TIMEOUT)
+        connection = await self._connector.connect(self._request, [], NO_TIMEOUT)
+        handler = cast("BoundedHandler", connection.protocol)
+        handler.lease = connection
+        self._is_ready, self._common = True, ""
+        return handler
 
-    def head(self, headers: CIMultiDict[str], size: int) -> bytes:
+    def head(self, headers: Mapping[str, str], size: int) -> bytes:
         """Return the head of a request with a body of this size; what ``headers`` names is theirs alone.
 
         Raises:
             ValueError: a header would break out of its line.
         """
-        lines = [f"POST {self._target} HTTP/1.1"]
-        # Read anew each time: connecting through a proxy adds what the proxy wants to see.
-        lines += [f"{name}: {value}" for name, value in self._request.headers.items() if name not in headers]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        text = "\r\n".join((*lines, f"Content-Length: {size}", "", ""))
-        breaks = len(lines) + 2
-        if text.count("\r") != breaks or text.count("\n") != breaks or "\0" in text:
-            raise ValueError("a header with a line break")
-        return text.encode()
+        common = self._common or self._remembered()
+        own = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        _require_lines(own, len(headers))
+        if not self._names.isdisjoint([name.lower() for name in headers]):
+            common = self._rendered(headers)
+        return f"{common}{own}Content-Length: {size}\r\n\r\n".encode()
+
+    def _remembered(self) -> str:
+        """Return the lines that every request begins with, and keep them until there is another connection."""
+        self._names = frozenset(name.lower() for name in self._request.headers)
+        self._common = self._rendered({})
+        return self._common
+
+    def _rendered(self, headers: Mapping[str, str]) -> str:
+        own = CIMultiDict(headers)
+        lines = [f"{name}: {value}\r\n" for name, value in self._request.headers.items() if name not in own]
+        lines.insert(0, f"POST {self._target} HTTP/1.1\r\n")
+        text = "".join(lines)
+        _require_lines(text, len(lines))
+        return text
 
 
 class Post:
@@ -63,9 +92,15 @@ class Post:
 
     def __init__(self) -> None:
         self.status = 0
-        self.headers: CIMultiDictProxy[str]
-        self.content: StreamReader
-        self._connection: Connection | None = None
+        self.content_type = ""
+        """Of the answer; empty where it has none."""
+        self.headers = _NO_HEADERS
+        """Of an answer that did not come whole; nobody needs those of one that did, which has status 200."""
+        self.whole: bytes | None = None
+        """The body, where the answer came whole."""
+        self._content: StreamReader = EMPTY_PAYLOAD
+        self._place: Place
+        self._handler: BoundedHandler | None = None
         self._transport: asyncio.Transport | None = None
 
     @property
@@ -79,39 +114,86 @@ class Post:
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         return str(name[0]) if isinstance(name, tuple) else None
 
-    async def send(self, place: Place, headers: CIMultiDict[str], body: bytes) -> None:
+    @property
+    def has_all(self) -> bool:
+        """Whether nothing of the body is still to come."""
+        return self.whole is not None or self._content.is_eof()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is still to be read of a body that did not come whole."""
+        return self._content.at_eof()
+
+    async def send(self, place: Place, headers: Mapping[str, str], body: bytes) -> None:
         """Have the head of the answer on return.
 
         Raises:
             aiohttp.ClientError, OSError: there is none.
         """
-        self._connection = connection = await place.connect()
-        protocol, transport = cast("BoundedHandler | None", connection.protocol), connection.transport
-        if protocol is None or transport is None or protocol.has_hung_up():
-            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
+        self._place = place
+        handler = place.take()
+        if handler is None:
+            handler = await place.connect()
+            if handler.has_hung_up():
+                handler.lease.close()
+                raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
+        self._handler = handler
         head = place.head(headers, len(body))
-        protocol.set_response_params(timer=_NO_TIMER, read_until_eof=True)
+        awaited, transport = handler.begin(), handler.transport
+        assert transport is not None  # noqa: S101 it has not hung up
         self._transport = transport
         transport.write(head + body)
+        whole = await awaited
+        if whole is None:
+            await self._read_head(handler)
+        else:
+            self.status, self.content_type, self.whole = 200, whole.content_type, whole.body
+            self._handler = None
+            place.give_back(handler)
+
+    async def chunk(self) -> bytes:
+        """Return the next decoded bytes of the body, or none at its end.
+
+        Raises:
+            aiohttp.ClientError, OSError, RuntimeError: the connection failed or the encoding is broken.
+        """
+        if self.whole is not None:
+            chunk, self.whole = self.whole, b""
+            return chunk
+        return await self._content.readany()
+
+    async def _read_head(self, handler: BoundedHandler) -> None:
         while True:
-            message, content = await protocol.read()
+            message, content = await handler.read()
             if message.code == _SWITCHED or not 100 <= message.code < 200:
                 break
-        self.status, self.headers, self.content = message.code, message.headers, content
+        self.status, self.headers, self._content = message.code, message.headers, content
+        self.content_type = message.headers.get("Content-Type", "")
         content.on_eof(self._release)
 
     def _release(self) -> None:
-        """Give the connection back to the pool: the answer is whole."""
-        connection = self._connection
-        if connection is not None and connection.protocol is not None and not connection.protocol.upgraded:
-            self._connection = None
-            connection.release()
+        """Give the connection back: the answer is whole."""
+        handler = self._handler
+        if handler is not None and not handler.should_close:
+            self._handler = None
+            handler.rest()
+            self._place.give_back(handler)
 
     def close(self) -> None:
         """Close the connection unless it was given back; what of the request is unwritten is dropped. Idempotent."""
-        connection, self._connection = self._connection, None
-        if connection is None:
+        handler, self._handler = self._handler, None
+        if handler is None:
             return
-        if connection.transport is not None and connection.transport.get_write_buffer_size():
-            connection.transport.abort()
-        connection.close()
+        if handler.transport is not None and handler.transport.get_write_buffer_size():
+            handler.transport.abort()
+        handler.lease.close()
+
+
+def _require_lines(text: str, count: int) -> None:
+    """Require that the text is so many lines.
+
+    Raises:
+        ValueError: there is a line break within one, or what some take for one.
+    """
+    if text.count("\r") != count or text.count("\n") != count or "\0" in text:
+        raise ValueError("a header with a line break")

@@ -7,8 +7,9 @@ import asyncio
 import socket
 import ssl
 from typing import Final
+from weakref import WeakValueDictionary
 
-from aiohttp.client_reqrep import ClientRequest
+from aiohttp.client_reqrep import ClientRequest, ConnectionKey
 from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDict
 from yarl import URL
@@ -16,14 +17,8 @@ from yarl import URL
 from app.connections.address_rule import AddressNotAllowedError, AddressRule, JudgedResolver
 from app.connections.http_connector import BoundedConnector
 from app.connections.http_exchange import Place
+from app.connections.idle_connections import IdleConnections
 from app.settings import Settings
-
-KEEPALIVE_S: Final = 4.0
-"""Seconds an idle connection is kept: less than the 5 of common servers, so that it is we who close it.
-
-A request that meets a closing connection has an unknown effect and is not sent again; they should not meet.
-"""
-
 
 KEEPALIVE_PROBES: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPALIVE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """When the system asks a silent peer whether it is there: after these seconds, every so many, so many times.
@@ -33,7 +28,7 @@ Nothing else would tell that the peer of a listen stream, which may be silent fo
 
 
 class HttpPool:
-    """Owns the connector; made once a daemon, closed with it."""
+    """Owns the connector and what is idle; made once a daemon, closed with it."""
 
     def __init__(self, settings: Settings) -> None:
         """Read the roots; nothing is opened before the first request.
@@ -46,6 +41,8 @@ class HttpPool:
         self.tls = tls_context(settings.ca_file)
         """The roots that every connection of the daemon is verified by; reading them takes a tenth of a second."""
         self._connector: BoundedConnector | None = None
+        self._idle: WeakValueDictionary[ConnectionKey, IdleConnections] = WeakValueDictionary()
+        """What is pooled, by where it leads; kept by the places that lead there."""
         self._is_closed = False
 
     @property
@@ -70,10 +67,13 @@ class HttpPool:
                 socket_factory=probed_socket,
                 limit=0,
                 ssl=self.tls,
-                keepalive_timeout=KEEPALIVE_S,
             )
         proxy = URL(self._proxy) if self._proxy else None
-        return Place(ClientRequest("POST", url, headers=headers, loop=loop, proxy=proxy), self._connector)
+        request = ClientRequest("POST", url, headers=headers, loop=loop, proxy=proxy)
+        key = request.connection_key
+        if (idle := self._idle.get(key)) is None:
+            idle = self._idle[key] = IdleConnections()
+        return Place(request, self._connector, idle)
 
     async def require_allowed(self, url: URL) -> None:
         """Return where the URL's host may be connected to, as far as that shows before connecting.
@@ -97,8 +97,12 @@ class HttpPool:
         """Close every pooled connection for good; idempotent."""
         self._is_closed = True
         connector, self._connector = self._connector, None
-        if connector is not None:
-            await connector.close()
+        try:
+            if connector is not None:
+                await connector.close()
+        finally:
+            for idle in list(self._idle.values()):
+                idle.close()
 
 
 def probed_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:

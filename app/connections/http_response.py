@@ -29,8 +29,7 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 def redirect_target(response: Post, url: URL) -> URL | None:
     """Return where a 307 or 308 leads within the same origin; None for everything else."""
-    location = response.headers.get("Location")
-    if response.status not in {307, 308} or not location:
+    if response.status not in {307, 308} or not (location := response.headers.get("Location")):
         return None
     try:
         target = url.join(URL(location))
@@ -42,7 +41,7 @@ def redirect_target(response: Post, url: URL) -> URL | None:
 
 def media_type(response: Post) -> str:
     """Return the media type in lower case without parameters; empty where there is none."""
-    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return response.content_type.partition(";")[0].strip().lower()
 
 
 def bearer_challenge(response: Post) -> str | None:
@@ -67,7 +66,7 @@ async def read_chunk(response: Post) -> bytes:
 
 async def _next_chunk(response: Post) -> bytes:
     try:
-        return await response.content.readany()
+        return await response.chunk()
     except (aiohttp.ClientError, OSError, RuntimeError) as error:
         raise AnswerLost(loss(error)) from None
 
@@ -79,6 +78,10 @@ async def read_body(response: Post, limit: int) -> bytes:
         AnswerTooLarge: it is over the limit; the rest is not read.
         AnswerLost: it was cut.
     """
+    if response.whole is not None:
+        if len(response.whole) > limit:
+            raise AnswerTooLarge(limit)
+        return response.whole
     chunks: list[bytes] = []
     size = 0
     # Small answers are whole by now; the others take turns.
@@ -87,14 +90,14 @@ async def read_body(response: Post, limit: int) -> bytes:
         if size > limit:
             raise AnswerTooLarge(limit)
         chunks.append(chunk)
-        if response.content.at_eof():
+        if response.is_over:
             break
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 async def await_end(response: Post) -> None:
     """Return when the stream has ended or had its time to end; what still comes is dropped."""
-    if response.content.is_eof():
+    if response.has_all:
         return
     with anyio.move_on_after(SETTLE_S), suppress(AnswerLost):
         while await read_chunk(response):

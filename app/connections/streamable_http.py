@@ -80,7 +80,7 @@ class _Exchange:
 
     id: int
     data: bytes
-    headers: CIMultiDict[str]
+    headers: dict[str, str]
     gate: ProgressGate | ListenGate
     is_begun: bool = False
     """Whether a byte of it may have reached the peer."""
@@ -243,8 +243,7 @@ class StreamableHttpTransport:
             progress_token=request_id if is_progress_wanted else None,
             trace=self._trace() if self._trace else None,
         )
-        headers = CIMultiDict(request_headers(method, params, input_schema))
-        return _Exchange(request_id, data, headers, gate)
+        return _Exchange(request_id, data, request_headers(method, params, input_schema), gate)
 
     async def _exchange(self, exchange: _Exchange) -> Answer:
         """Send the request, following same-origin redirects that keep it whole, and return its answer."""
@@ -307,9 +306,10 @@ class StreamableHttpTransport:
 
     async def _answer(self, response: Post, exchange: _Exchange) -> Answer:
         """Return what the response says about the request."""
-        challenge = bearer_challenge(response)
-        if response.status == 401 or (response.status == 403 and challenge):
-            return HttpRefusal(response.status, challenge)
+        if response.status in {401, 403}:
+            challenge = bearer_challenge(response)
+            if challenge or response.status == 401:
+                return HttpRefusal(response.status, challenge)
         kind = media_type(response)
         if not 200 <= response.status < 300:
             return await self._refusal(response, kind)

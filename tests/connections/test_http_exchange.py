@@ -17,7 +17,7 @@ def head_at(
 ) -> list[str]:
     pool = HttpPool(Settings.from_environment(environment or {}))
     place = pool.place(URL(url), CIMultiDict(headers))
-    return place.head(CIMultiDict(own), 7).decode().split("\r\n")
+    return place.head(own, 7).decode().split("\r\n")
 
 
 @pytest.mark.spec("connection")

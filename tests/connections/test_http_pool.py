@@ -157,6 +157,32 @@ async def test_what_a_proxy_would_resolve_is_judged_here() -> None:
 
 
 @pytest.mark.spec("connection")
+async def test_a_proxy_sees_its_credentials_whoever_opened_the_connection() -> None:
+    async with scripted_http() as proxy:
+        async with pool_with(http_proxy=proxy.origin.replace("//", "//user:word@")) as pool:
+            for _ in range(2):
+                way = transport(pool, "http://mcp.invalid/mcp")
+                for _ in range(2):
+                    assert isinstance(await way.request(*CALL), Result)
+        shown = [seen.headers.get("proxy-authorization") for seen in proxy.seen]
+        assert (shown, proxy.connections) == (["Basic dXNlcjp3b3Jk"] * 4, 2)
+
+
+@pytest.mark.spec("connection")
+async def test_definitions_of_one_server_share_what_is_pooled_and_a_closed_pool_keeps_nothing() -> None:
+    async with scripted_http() as peer, pool_with() as pool:
+        for _ in range(3):
+            assert isinstance(await transport(pool, peer.url).request(*CALL), Result)
+        assert peer.connections == 1
+        way = transport(pool, peer.url)
+        await way.request(*CALL)
+        await pool.close()
+        with pytest.raises(RequestNotSent):
+            await way.request(*CALL)
+        assert len(peer.seen) == 4
+
+
+@pytest.mark.spec("connection")
 @pytest.mark.parametrize("url", ["http://mcp.invalid/mcp", "https://mcp.invalid/mcp"])
 async def test_a_proxy_that_is_not_there_is_named(url: str) -> None:
     async with scripted_http() as gone:
@@ -187,4 +213,4 @@ async def test_a_peer_that_vanished_is_noticed_on_a_stream_that_is_silent() -> N
         assert connection.transport is not None
         used: socket.socket = connection.transport.get_extra_info("socket")
         assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        connection.close()
+        connection.lease.close()

@@ -1,0 +1,64 @@
+"""idle_connections.py: who is taken, and how long nobody may want a connection."""
+
+import pytest
+from anyio.lowlevel import checkpoint
+from multidict import CIMultiDict
+from yarl import URL
+
+from app.connections import idle_connections
+from app.connections.http_pool import HttpPool
+from app.connections.idle_connections import IdleConnections
+from app.settings import Settings
+from tests.support.eventually import eventually
+from tests.support.scripted_http import scripted_http
+
+pytestmark = pytest.mark.spec("connection")
+
+
+async def test_the_last_one_is_taken_first_and_none_that_its_peer_closed() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place, idle = pool.place(URL(peer.url), CIMultiDict()), IdleConnections()
+        first, second, third = [await place.connect() for _ in range(3)]
+        for each in (first, second, third):
+            idle.give_back(each)
+        assert idle.take() is third
+        assert third.transport is not None
+        peer.drop_connections()
+        await checkpoint()
+        assert idle.take() is None
+        assert first.transport is None
+        third.lease.close()
+        await pool.close()
+
+
+async def test_what_nobody_wants_is_closed_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_connections, "KEEPALIVE_S", 0.05)
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place = pool.place(URL(peer.url), CIMultiDict())
+        old, young = await place.connect(), await place.connect()
+        place.give_back(old)
+        old.idle_since -= 0.03
+        place.give_back(young)
+        await eventually(lambda: young.transport is None)
+        assert old.transport is None
+        assert place.take() is None
+        last = await place.connect()
+        place.give_back(last)
+        last.idle_since -= 1
+        assert place.take() is None  # before its time has come to be closed
+        await pool.close()
+
+
+async def test_once_closed_nothing_is_kept() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place, idle = pool.place(URL(peer.url), CIMultiDict()), IdleConnections()
+        before, after = await place.connect(), await place.connect()
+        idle.give_back(before)
+        idle.close()
+        idle.give_back(after)
+        idle.close()
+        assert (before.transport, after.transport, idle.take()) == (None, None, None)
+        await pool.close()
