@@ -47,6 +47,7 @@ from app.connections.wire import (
     decode,
     encode_cancelled,
     encode_request,
+    stamp,
 )
 from app.core.answers import Answer, AnswerLost, AnswerMalformed, AnswerTooLarge, RequestFault, RequestNotSent
 from app.core.json_value import Json, JsonObject
@@ -115,7 +116,7 @@ class StdioTransport:
         """What the child sent that was ignored."""
         self._server = server
         self._mask = mask
-        self._capabilities = capabilities
+        self._stamp = stamp(capabilities)
         self._max_message = max_message
         self._trace = trace
         self._splitter = LineSplitter(max_message)
@@ -210,7 +211,7 @@ class StdioTransport:
             request_id,
             method,
             params,
-            capabilities=self._capabilities,
+            stamp=self._stamp,
             progress_token=progress_token,
             trace=self._trace() if self._trace else None,
         )

@@ -8,22 +8,21 @@ before a byte was written nothing was sent, so the next one is taken; of a refus
 the request goes again, as a new one, where its authorization has something better to show. SPEC §oauth.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from typing import Final, TypeAlias
 
 import aiohttp
 import anyio
 from aiohttp.http import HttpProcessingError
-from anyio import CancelScope
 from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
-from app.concurrency import Latch, cancel_scope
+from app.concurrency import Latch
 from app.connections import wire
 from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
@@ -74,18 +73,24 @@ Authorize: TypeAlias = Callable[[], RequestAuthorization]
 _CLOSED: Final = "the connection was closed"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Exchange:
-    """One request and how far it got."""
+    """One request and how far it got; mutable."""
 
-    id: int
-    data: bytes
-    headers: dict[str, str]
-    gate: ProgressGate | ListenGate
+    method: str
+    params: JsonObject
+    input_schema: bytes | None = None
+    on_progress: OnProgress | None = None
+    listening: tuple[Filter, OnNews] | None = None
+    """What a stream is asked for, and who hears of it."""
+    id: int = 0
+    gate: ProgressGate | ListenGate | None = None
     is_begun: bool = False
     """Whether a byte of it may have reached the peer."""
     peer: str | None = None
     """The address it was sent to; None behind a proxy."""
+    is_ended: bool = False
+    """Whether its task was cancelled because the transport closes."""
 
 
 class StreamableHttpTransport:
@@ -109,7 +114,7 @@ class StreamableHttpTransport:
         self._pool = pool
         self._url = url
         self._message_max = message_max
-        self._capabilities: JsonObject = capabilities or {}
+        self._stamp = wire.stamp(capabilities or {})
         self._trace = trace
         self._authorize = authorize
         self._headers = CIMultiDict({"User-Agent": user_agent(), "Accept-Encoding": "gzip, deflate"})
@@ -123,9 +128,9 @@ class StreamableHttpTransport:
         )
         self._place: Place | None = None
         self._ids = count(1)
-        self._in_flight: set[CancelScope] = set()
+        self._in_flight: dict[_Exchange, asyncio.Task[object]] = {}
         self._is_closed = False
-        self._settled = Latch()
+        self._settled_all = Latch()
         self._diagnostics = Diagnostics()
 
     @property
@@ -150,9 +155,7 @@ class StreamableHttpTransport:
         Raises:
             RequestFault: no answer, by kind.
         """
-        return await self._settled_exchange(
-            partial(self._call, method, params, input_schema=input_schema, on_progress=on_progress)
-        )
+        return await self._settled(_Exchange(method, params, input_schema, on_progress))
 
     async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
         """Return the response that ended one stream, which is one POST; see ``Transport.listen``.
@@ -160,96 +163,87 @@ class StreamableHttpTransport:
         Raises:
             RequestFault: it was lost, was never sent, or the server cancelled it.
         """
-        return await self._settled_exchange(partial(self._subscription, asked, on_news))
+        params: JsonObject = {"notifications": asked.document()}
+        return await self._settled(_Exchange(LISTEN, params, listening=(asked, on_news)))
 
     def begin_close(self) -> None:
         """Send nothing from now on; a stream is ended by closing it, of which nothing is sent."""
         self._is_closed = True
 
-    async def _settled_exchange(self, new_exchange: Callable[[], _Exchange]) -> Answer:
-        """Return the peer's answer, or how the request ended without one."""
+    async def _settled(self, exchange: _Exchange) -> Answer:
+        """Return the peer's answer, or how the request ended without one.
+
+        A close cancels the task and takes that back here, as a timeout of asyncio does: what else has cancelled it
+        goes on.
+        """
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        exchange, scope = new_exchange(), cancel_scope()
-        self._in_flight.add(scope)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 a coroutine is in one
+        cancelling = task.cancelling()
+        self._in_flight[exchange] = task
         try:
-            with scope:
-                if self._authorize is None:
-                    return await self._exchange(exchange)
-                authorization = self._authorize()
-                while True:
-                    if (header := await authorization.header()) is not None:
-                        exchange.headers["Authorization"] = header
-                    answer = await self._exchange(exchange)
-                    exchange.is_begun = not (isinstance(answer, HttpRefusal) and answer.status in {401, 403})
-                    standing = await authorization.judged(answer, exchange.peer)
-                    if standing is not None:
-                        return standing
-                    exchange = new_exchange()
-                    if self._is_closed:
-                        raise RequestNotSent(_CLOSED)
+            if self._authorize is None:
+                return await self._exchange(exchange, None)
+            return await self._authorized(exchange, self._authorize())
+        except asyncio.CancelledError:
+            if not exchange.is_ended or task.cancelling() - 1 > cancelling:
+                raise
+            raise (AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)) from None
         finally:
-            self._in_flight.discard(scope)
+            if exchange.is_ended:
+                task.uncancel()
+            del self._in_flight[exchange]
             if self._is_closed and not self._in_flight:
-                self._settled.set()
-        assert scope.cancelled_caught  # noqa: S101 only its own cancellation, which is close(), comes here
-        raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
+                self._settled_all.set()
 
     async def close(self) -> str | None:
         """End every request in flight with AnswerLost and return once the last has ended."""
         self._is_closed = True
-        for scope in tuple(self._in_flight):
-            scope.cancel()
+        for exchange, task in self._in_flight.items():
+            if not exchange.is_ended:
+                exchange.is_ended = True
+                task.cancel()
         if self._in_flight:
-            await self._settled.wait()
+            await self._settled_all.wait()
         return None
 
-    def _call(
-        self, method: str, params: JsonObject, *, input_schema: bytes | None, on_progress: OnProgress | None
-    ) -> _Exchange:
-        """Return the bytes and headers of a request that is not sent yet; its id is its progress token too."""
-        request_id = next(self._ids)
-        gate = ProgressGate(request_id, on_progress, self._diagnostics)
-        return self._new_exchange(
-            request_id,
-            method,
-            params,
-            gate,
-            is_progress_wanted=on_progress is not None,
-            input_schema=input_schema,
-        )
+    async def _authorized(self, exchange: _Exchange, authorization: RequestAuthorization) -> Answer:
+        """Return the answer that stands; what is refused goes again, as a new request, as often as it says."""
+        while True:
+            answer = await self._exchange(exchange, await authorization.header())
+            exchange.is_begun = not (isinstance(answer, HttpRefusal) and answer.status in {401, 403})
+            standing = await authorization.judged(answer, exchange.peer)
+            if standing is not None:
+                return standing
+            if self._is_closed:
+                raise RequestNotSent(_CLOSED)
 
-    def _subscription(self, asked: Filter, on_news: OnNews) -> _Exchange:
-        """Return the bytes and headers of a listen stream that is not asked for yet."""
-        request_id = next(self._ids)
-        gate = ListenGate(request_id, asked, on_news, self._diagnostics)
-        return self._new_exchange(request_id, LISTEN, {"notifications": asked.document()}, gate)
-
-    def _new_exchange(
-        self,
-        request_id: int,
-        method: str,
-        params: JsonObject,
-        gate: ProgressGate | ListenGate,
-        *,
-        is_progress_wanted: bool = False,
-        input_schema: bytes | None = None,
-    ) -> _Exchange:
-        data = wire.encode_request(
+    def _written(self, exchange: _Exchange) -> bytes:
+        """Return the bytes of a request that is not sent yet; its new id is its progress token too."""
+        exchange.id = request_id = next(self._ids)
+        if exchange.listening is not None:
+            exchange.gate = ListenGate(request_id, *exchange.listening, self._diagnostics)
+        else:
+            exchange.gate = None
+        return wire.encode_request(
             request_id,
-            method,
-            params,
-            capabilities=self._capabilities,
-            progress_token=request_id if is_progress_wanted else None,
+            exchange.method,
+            exchange.params,
+            stamp=self._stamp,
+            progress_token=request_id if exchange.on_progress is not None else None,
             trace=self._trace() if self._trace else None,
         )
-        return _Exchange(request_id, data, request_headers(method, params, input_schema), gate)
 
-    async def _exchange(self, exchange: _Exchange) -> Answer:
+    async def _exchange(self, exchange: _Exchange, authorization: str | None) -> Answer:
         """Send the request, following same-origin redirects that keep it whole, and return its answer."""
+        body = self._written(exchange)
+        headers = request_headers(exchange.method, exchange.params, exchange.input_schema)
+        if authorization is not None:
+            headers["Authorization"] = authorization
         url = self._url
         for hop in range(REDIRECTS_MAX + 1):
-            post = await self._post(self._place_of(url), exchange)
+            post = await self._post(self._place_of(url), exchange, headers, body)
             try:
                 target = redirect_target(post, url)
                 if target is None or hop == REDIRECTS_MAX:
@@ -275,7 +269,7 @@ class StreamableHttpTransport:
             self._place = place
         return place
 
-    async def _post(self, place: Place, exchange: _Exchange) -> Post:
+    async def _post(self, place: Place, exchange: _Exchange, headers: dict[str, str], body: bytes) -> Post:
         """Return the head of the answer.
 
         Raises:
@@ -285,7 +279,7 @@ class StreamableHttpTransport:
         for _ in range(FRESH_CONNECTIONS_MAX):
             post = Post()
             try:
-                await post.send(place, exchange.headers, exchange.data)
+                await post.send(place, headers, body)
             except (aiohttp.ClientError, HttpProcessingError, OSError, RuntimeError) as error:
                 post.close()
                 exchange.is_begun |= post.is_begun
@@ -358,6 +352,8 @@ class StreamableHttpTransport:
                     raise AnswerMalformed(f"the answer is {reason}")
                 self._diagnostics.dropped_lines += 1
             case wire.Notification():
+                if exchange.gate is None:
+                    exchange.gate = ProgressGate(exchange.id, exchange.on_progress, self._diagnostics)
                 exchange.gate.take(message)
             case wire.PeerRequest():
                 self._diagnostics.peer_requests += 1

@@ -89,31 +89,36 @@ class Malformed:
 Message: TypeAlias = Response | Notification | PeerRequest | Malformed
 
 
+def stamp(capabilities: JsonObject) -> JsonObject:
+    """Return the protocol fields that every request of a connection has. MCP 2026-07-28 basic/index, ``_meta``."""
+    return {
+        f"{_META_PREFIX}protocolVersion": REVISION,
+        f"{_META_PREFIX}clientInfo": CLIENT_INFO,
+        f"{_META_PREFIX}clientCapabilities": capabilities,
+    }
+
+
 def encode_request(
     request_id: int,
     method: str,
     params: JsonObject,
     *,
-    capabilities: JsonObject,
+    stamp: JsonObject,
     progress_token: int | None = None,
     trace: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return one request as one line without its newline, stamped with the per-request protocol fields.
+    """Return one request as one line without its newline.
 
     ``trace`` holds W3C ``traceparent`` and ``tracestate``. MCP 2026-07-28 basic/index, ``_meta``.
 
     Raises:
         RequestNotSent: the parameters cannot be written as JSON.
     """
-    meta: JsonObject = {
-        f"{_META_PREFIX}protocolVersion": REVISION,
-        f"{_META_PREFIX}clientInfo": CLIENT_INFO,
-        f"{_META_PREFIX}clientCapabilities": capabilities,
-    }
+    meta = stamp
     if progress_token is not None:
-        meta["progressToken"] = progress_token
+        meta = {**meta, "progressToken": progress_token}
     if trace:
-        meta.update(trace)
+        meta = {**meta, **trace}
     return _written(
         {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, "_meta": meta}}
     )

@@ -1,11 +1,15 @@
 """streamable_http.py: progress, cancelling, closing, and that requests do not harm each other."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
+from yarl import URL
 
+from app.connections.http_pool import HttpPool
 from app.connections.streamable_http import StreamableHttpTransport
 from app.connections.transport import Diagnostics
 from app.core.answers import (
@@ -17,7 +21,9 @@ from app.core.answers import (
     RequestNotSent,
     Result,
 )
-from tests.support.http_way import OK, transport_to, value
+from app.settings import Settings
+from tests.support.eventually import eventually
+from tests.support.http_way import LIMIT, OK, transport_to, value
 from tests.support.scripted_http import (
     HANG,
     PAUSE,
@@ -28,6 +34,7 @@ from tests.support.scripted_http import (
     response_event,
     scripted_http,
     stream,
+    text_result,
 )
 
 
@@ -101,6 +108,87 @@ async def test_closing_ends_the_requests_in_flight_and_refuses_later_ones(reply:
         with pytest.raises(RequestNotSent):
             await transport.request("tools/call", {"name": "echo"})
         assert await transport.close() is None
+
+
+class Waiting:
+    """An authorization that waits for what never comes, before the request or behind its answer."""
+
+    def __init__(self, phase: str) -> None:
+        self.phase = phase
+        self.is_waited_for = anyio.Event()
+
+    async def header(self) -> str | None:
+        """Wait, or show nothing."""
+        return await self._wait() if self.phase == "header" else None
+
+    async def judged(self, answer: Answer, peer: str | None) -> Answer | None:  # noqa: ARG002 the protocol's
+        """Wait, or let the answer stand."""
+        return await self._wait() if self.phase == "judged" else answer
+
+    async def _wait(self) -> None:
+        self.is_waited_for.set()
+        await anyio.sleep_forever()
+
+
+@asynccontextmanager
+async def waiting_call(phase: str) -> AsyncGenerator[tuple[StreamableHttpTransport, list[object]]]:
+    """Give a call that waits in this phase; how it ended and how often its task is then cancelled is appended."""
+    begun = Reply(500 if phase == "refusal" else 200, {"Content-Length": "9"}, "{")
+    outcome, waiting, pool = list[object](), Waiting(phase), HttpPool(Settings())
+    async with scripted_http({"tools/call": text_result("ok") if phase == "judged" else begun}) as peer:
+        url = peer.url.replace("http:", "https:") if phase == "connect" else peer.url
+        authorize = (lambda: waiting) if phase in {"header", "judged"} else None
+        transport = StreamableHttpTransport(pool, URL(url), {}, message_max=LIMIT, authorize=authorize)
+
+        async def call() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            try:
+                outcome.append(await transport.request("tools/call", {}))
+            except RequestFault as fault:
+                outcome.append(type(fault))
+            outcome.append(task.cancelling())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            if phase in {"header", "judged"}:
+                await waiting.is_waited_for.wait()
+            elif phase == "connect":  # A handshake that nobody answers.
+                await eventually(lambda: peer.connections)
+            else:
+                await peer.has_seen(1)
+                await wait_all_tasks_blocked()
+            yield transport, outcome
+        await pool.close()
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize(
+    "phase, fault",
+    [
+        ("header", RequestNotSent),
+        ("connect", RequestNotSent),
+        ("body", AnswerLost),
+        ("refusal", AnswerLost),
+        ("judged", AnswerLost),
+    ],
+)
+async def test_closing_ends_a_request_wherever_it_waits(phase: str, fault: type[RequestFault]) -> None:
+    async with waiting_call(phase) as (transport, outcome):
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.close)
+            await transport.close()
+        assert outcome == [fault, 0]
+
+
+@pytest.mark.spec("connection")
+@HANGING
+async def test_a_caller_that_leaves_just_before_the_transport_closes_has_left(reply: Reply) -> None:
+    async with hanging_call(reply) as (peer, transport, scope, outcome):
+        scope.cancel()
+        await transport.close()
+        await peer.seen[0].gone.wait()
+    assert outcome == ["cancelled"]
 
 
 @pytest.mark.spec("connection")

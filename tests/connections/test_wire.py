@@ -21,6 +21,7 @@ from app.connections.wire import (
     decode,
     encode_cancelled,
     encode_request,
+    stamp,
 )
 from app.core.answers import RemoteError, RequestNotSent, Result
 from app.core.json_value import Json
@@ -40,7 +41,7 @@ def result(value: object, **members: object) -> bytes:
 @pytest.mark.spec("revision")
 def test_a_request_carries_what_every_request_carries_and_is_one_line() -> None:
     data = encode_request(
-        3, "tools/call", {"name": "a\nb", "arguments": {"x": None}}, capabilities={}, progress_token=3
+        3, "tools/call", {"name": "a\nb", "arguments": {"x": None}}, stamp=stamp({}), progress_token=3
     )
     message = json.loads(data)
     version = message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"].pop("version")
@@ -80,7 +81,7 @@ def test_a_request_carries_what_every_request_carries_and_is_one_line() -> None:
 def test_every_request_is_valid_by_the_specifications_schema(
     definition: str, method: str, params: dict[str, Any]
 ) -> None:
-    data = encode_request(1, method, params, capabilities={}, progress_token=1)
+    data = encode_request(1, method, params, stamp=stamp({}), progress_token=1)
     assert faults(definition, json.loads(data)) == []
 
 
@@ -94,14 +95,14 @@ def test_a_cancellation_is_valid_by_the_specifications_schema() -> None:
 @pytest.mark.spec("observe")
 def test_the_trace_context_goes_into_meta() -> None:
     trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"}
-    message = json.loads(encode_request(1, "server/discover", {}, capabilities={}, trace=trace))
+    message = json.loads(encode_request(1, "server/discover", {}, stamp=stamp({}), trace=trace))
     assert message["params"]["_meta"]["traceparent"] == trace["traceparent"]
 
 
 @pytest.mark.spec("calls")
 @pytest.mark.parametrize("value", [2**70, -(2**64), "a\ud800b", {"n": [[[[[[]]]]]]}])
 def test_arguments_are_written_unchanged_also_where_the_fast_writer_cannot(value: Json) -> None:
-    data = encode_request(1, "tools/call", {"name": "t", "arguments": {"v": value}}, capabilities={})
+    data = encode_request(1, "tools/call", {"name": "t", "arguments": {"v": value}}, stamp=stamp({}))
     assert json.loads(data)["params"]["arguments"] == {"v": value}
 
 
@@ -110,7 +111,7 @@ def test_arguments_nested_beyond_all_reason_are_refused_before_anything_is_sent(
     for _ in range(5000):
         value = [value]
     with pytest.raises(RequestNotSent):
-        encode_request(1, "tools/call", {"arguments": value}, capabilities={})
+        encode_request(1, "tools/call", {"arguments": value}, stamp=stamp({}))
 
 
 @pytest.mark.parametrize(
