@@ -7,7 +7,6 @@ hardly any of them. See docs/decisions/0006 and 0007.
 """
 
 import asyncio
-from collections.abc import Mapping
 from typing import Final, cast
 
 import aiohttp
@@ -16,9 +15,12 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from app.connections.http_connector import BoundedHandler
+from app.connections.http_request import HeaderLines, lines_of
 from app.connections.idle_connections import IdleConnections
 
 NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+COMMON_MAX: Final = 64
+"""Of how many sets of headers a place remembers what goes with them."""
 _SWITCHED: Final = 101
 _NO_HEADERS: Final[CIMultiDictProxy[str]] = CIMultiDictProxy(CIMultiDict())
 
@@ -40,8 +42,8 @@ class Place:
         """Whether the request has what a proxy wants to see, which connecting adds."""
         url = request.url
         self._target = str(url) if request.proxy and not request.is_ssl() else url.raw_path_qs
-        self._names: frozenset[str] = frozenset()
-        self._common = ""
+        self._common: dict[frozenset[str], str] = {}
+        """The lines that every request begins with, by what it names itself; until there is another connection."""
 
     def take(self) -> BoundedHandler | None:
         """Return a pooled connection, if there is one."""
@@ -56,35 +58,28 @@ class Place:
         connection = await self._connector.connect(self._request, [], NO_TIMEOUT)
         handler = cast("BoundedHandler", connection.protocol)
         handler.lease = connection
-        self._is_ready, self._common = True, ""
+        self._is_ready = True
+        self._common.clear()
         return handler
 
-    def head(self, headers: Mapping[str, str], size: int) -> bytes:
+    def head(self, headers: HeaderLines, size: int) -> bytes:
         """Return the head of a request with a body of this size; what ``headers`` names is theirs alone.
 
         Raises:
-            ValueError: a header would break out of its line.
+            ValueError: a header of the place would break out of its line.
         """
-        common = self._common or self._remembered()
-        own = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        _require_lines(own, len(headers))
-        if not self._names.isdisjoint([name.lower() for name in headers]):
-            common = self._rendered(headers)
-        return f"{common}{own}Content-Length: {size}\r\n\r\n".encode()
+        common = self._common.get(headers.names) or self._rendered(headers.names)
+        return f"{common}{headers.text}Content-Length: {size}\r\n\r\n".encode()
 
-    def _remembered(self) -> str:
-        """Return the lines that every request begins with, and keep them until there is another connection."""
-        self._names = frozenset(name.lower() for name in self._request.headers)
-        self._common = self._rendered({})
-        return self._common
-
-    def _rendered(self, headers: Mapping[str, str]) -> str:
-        own = CIMultiDict(headers)
-        lines = [f"{name}: {value}\r\n" for name, value in self._request.headers.items() if name not in own]
-        lines.insert(0, f"POST {self._target} HTTP/1.1\r\n")
-        text = "".join(lines)
-        _require_lines(text, len(lines))
-        return text
+    def _rendered(self, names: frozenset[str]) -> str:
+        """Return the lines that a request with headers of these names begins with, and keep them."""
+        own = [
+            f"{name}: {value}" for name, value in self._request.headers.items() if name.lower() not in names
+        ]
+        if len(self._common) >= COMMON_MAX:
+            self._common.clear()
+        common = self._common[names] = lines_of([f"POST {self._target} HTTP/1.1", *own])
+        return common
 
 
 class Post:
@@ -124,7 +119,7 @@ class Post:
         """Whether nothing is still to be read of a body that did not come whole."""
         return self._content.at_eof()
 
-    async def send(self, place: Place, headers: Mapping[str, str], body: bytes) -> None:
+    async def send(self, place: Place, headers: HeaderLines, body: bytes) -> None:
         """Have the head of the answer on return.
 
         Raises:
@@ -187,13 +182,3 @@ class Post:
         if handler.transport is not None and handler.transport.get_write_buffer_size():
             handler.transport.abort()
         handler.lease.close()
-
-
-def _require_lines(text: str, count: int) -> None:
-    """Require that the text is so many lines.
-
-    Raises:
-        ValueError: there is a line break within one, or what some take for one.
-    """
-    if text.count("\r") != count or text.count("\n") != count or "\0" in text:
-        raise ValueError("a header with a line break")

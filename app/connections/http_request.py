@@ -3,6 +3,9 @@
 SPEC §connection; MCP 2026-07-28 basic/transports/streamable-http, Request Metadata.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from app.connections.wire import CLIENT_INFO
@@ -11,26 +14,79 @@ from app.core.json_value import JsonObject
 from app.core.param_headers import AnnotationInvalid, encode_value
 from app.core.param_headers import headers as param_headers
 
+REMEMBERED_MAX: Final = 256
+"""Characters of a name whose headers are remembered."""
 _NAME_MEMBER: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-def request_headers(method: str, params: JsonObject, input_schema: bytes | None) -> dict[str, str]:
+def lines_of(texts: Sequence[str]) -> str:
+    """Return the texts as the lines of a head.
+
+    Raises:
+        ValueError: one would break out of its line.
+    """
+    text = "".join([f"{each}\r\n" for each in texts])
+    if text.count("\r") != len(texts) or text.count("\n") != len(texts) or "\0" in text:
+        raise ValueError("a header with a line break")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLines:
+    """Headers as they are written."""
+
+    text: str
+    """Each with its line end."""
+    names: frozenset[str]
+    """In lower case."""
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str]) -> "HeaderLines":
+        """Return the lines of these headers.
+
+        Raises:
+            ValueError: one would break out of its line.
+        """
+        text = lines_of([f"{name}: {value}" for name, value in headers.items()])
+        return cls(text, frozenset(name.lower() for name in headers))
+
+    def and_of(self, headers: Mapping[str, str]) -> "HeaderLines":
+        """Return these lines and those of other headers.
+
+        Raises:
+            ValueError: one would break out of its line.
+        """
+        others = HeaderLines.of(headers)
+        return HeaderLines(self.text + others.text, self.names | others.names)
+
+
+def request_headers(method: str, params: JsonObject, input_schema: bytes | None) -> HeaderLines:
     """Return the headers that mirror a request's body. MCP 2026-07-28 basic/transports/streamable-http.
 
     Raises:
         RequestNotSent: the tool's annotations break the rules.
     """
-    headers = {"Mcp-Method": method}
     name = params.get("taskId" if method.startswith("tasks/") else _NAME_MEMBER.get(method, ""))
-    if isinstance(name, str):
-        headers["Mcp-Name"] = encode_value(name)
+    if not isinstance(name, str):
+        lines = _remembered(method, None)
+    else:
+        lines = _remembered(method, name) if len(name) <= REMEMBERED_MAX else _naming(method, name)
+    if input_schema is None or method != "tools/call":
+        return lines
     arguments = params.get("arguments")
-    if method == "tools/call" and input_schema is not None and isinstance(arguments, dict):
-        try:
-            headers.update(param_headers(input_schema, arguments))
-        except AnnotationInvalid:
-            raise RequestNotSent("the x-mcp-header annotations of its tool break the rules") from None
-    return headers
+    try:
+        mirrored = param_headers(input_schema, arguments) if isinstance(arguments, dict) else None
+    except AnnotationInvalid:
+        raise RequestNotSent("the x-mcp-header annotations of its tool break the rules") from None
+    return lines.and_of(mirrored) if mirrored else lines
+
+
+def _naming(method: str, name: str | None) -> HeaderLines:
+    named = {} if name is None else {"Mcp-Name": encode_value(name)}
+    return HeaderLines.of({"Mcp-Method": method, **named})
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_naming)
 
 
 def user_agent() -> str:

@@ -26,7 +26,7 @@ from app.concurrency import Latch
 from app.connections import wire
 from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
-from app.connections.http_request import request_headers, user_agent
+from app.connections.http_request import HeaderLines, request_headers, user_agent
 from app.connections.http_response import (
     await_end,
     bearer_challenge,
@@ -240,7 +240,7 @@ class StreamableHttpTransport:
         body = self._written(exchange)
         headers = request_headers(exchange.method, exchange.params, exchange.input_schema)
         if authorization is not None:
-            headers["Authorization"] = authorization
+            headers = headers.and_of({"Authorization": authorization})
         url = self._url
         for hop in range(REDIRECTS_MAX + 1):
             post = await self._post(self._place_of(url), exchange, headers, body)
@@ -269,7 +269,7 @@ class StreamableHttpTransport:
             self._place = place
         return place
 
-    async def _post(self, place: Place, exchange: _Exchange, headers: dict[str, str], body: bytes) -> Post:
+    async def _post(self, place: Place, exchange: _Exchange, headers: HeaderLines, body: bytes) -> Post:
         """Return the head of the answer.
 
         Raises:

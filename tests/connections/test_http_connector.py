@@ -13,6 +13,7 @@ from app.connections import idle_connections
 from app.connections.http_connector import HEADS_MAX
 from app.connections.http_exchange import Post
 from app.connections.http_pool import HttpPool
+from app.connections.http_request import HeaderLines
 from app.core.answers import AnswerLost
 from app.settings import Settings
 from tests.support.http_way import OK, answer_to, transport_to, value
@@ -99,6 +100,6 @@ async def test_who_speaks_before_it_is_asked_is_told_by_what_it_says() -> None:
         for _ in range(10):  # The greeting comes before the request leaves.
             await checkpoint()
         with pytest.raises(HttpProcessingError):
-            await post.send(place, {}, b"{}")
+            await post.send(place, HeaderLines.of({}), b"{}")
         post.close()
         await pool.close()

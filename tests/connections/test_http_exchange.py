@@ -5,7 +5,9 @@ from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
+from app.connections.http_exchange import COMMON_MAX
 from app.connections.http_pool import HttpPool
+from app.connections.http_request import HeaderLines
 from app.core.answers import AnswerLost
 from app.settings import Settings
 from tests.support.http_way import OK, transport_to, value
@@ -17,7 +19,7 @@ def head_at(
 ) -> list[str]:
     pool = HttpPool(Settings.from_environment(environment or {}))
     place = pool.place(URL(url), CIMultiDict(headers))
-    return place.head(own, 7).decode().split("\r\n")
+    return place.head(HeaderLines.of(own), 7).decode().split("\r\n")
 
 
 @pytest.mark.spec("connection")
@@ -43,6 +45,19 @@ async def test_a_proxy_is_asked_for_the_whole_url_but_of_a_tunnel_for_the_path()
 async def test_a_header_cannot_break_out_of_its_line(value: str) -> None:
     with pytest.raises(ValueError, match="line break"):
         head_at("http://h/mcp", {}, {"Authorization": value})
+    with pytest.raises(ValueError, match="line break"):
+        head_at("http://h/mcp", {"X-Key": value}, {})
+
+
+@pytest.mark.spec("connection")
+async def test_what_a_place_remembers_is_bounded_and_right() -> None:
+    place = HttpPool(Settings()).place(URL("http://h/mcp"), CIMultiDict({"X-1": "ours"}))
+    for turn in range(2):
+        for number in range(2 * COMMON_MAX):
+            head = place.head(HeaderLines.of({f"x-{number}": "theirs"}), turn)
+            assert head.count(b"\r\nX-1: ours\r\n") == (number != 1)
+            assert head.endswith(b"\r\nx-%d: theirs\r\nContent-Length: %d\r\n\r\n" % (number, turn))
+    assert len(place._common) <= COMMON_MAX
 
 
 @pytest.mark.spec("connection")
