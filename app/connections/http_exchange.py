@@ -17,6 +17,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from app.connections.http_connector import BoundedHandler
 from app.connections.http_request import HeaderLines, lines_of
 from app.connections.idle_connections import IdleConnections
+from app.connections.whole_answer import WholeAnswer
 
 NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 COMMON_MAX: Final = 64
@@ -58,6 +59,9 @@ class Place:
         connection = await self._connector.connect(self._request, [], NO_TIMEOUT)
         handler = cast("BoundedHandler", connection.protocol)
         handler.lease = connection
+        if handler.has_hung_up():
+            connection.close()
+            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
         self._is_ready = True
         self._common.clear()
         return handler
@@ -119,32 +123,47 @@ class Post:
         """Whether nothing is still to be read of a body that did not come whole."""
         return self._content.at_eof()
 
-    async def send(self, place: Place, headers: HeaderLines, body: bytes) -> None:
-        """Have the head of the answer on return.
+    def begin(
+        self, place: Place, handler: BoundedHandler, headers: HeaderLines, body: bytes
+    ) -> "asyncio.Future[WholeAnswer | None]":
+        """Write the request; the answer is awaited, and taken where it is whole, else its head is read.
 
         Raises:
-            aiohttp.ClientError, OSError: there is none.
+            aiohttp.ClientError: the connection was closed before.
         """
-        self._place = place
-        handler = place.take()
-        if handler is None:
-            handler = await place.connect()
-            if handler.has_hung_up():
-                handler.lease.close()
-                raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
-        self._handler = handler
-        head = place.head(headers, len(body))
-        awaited, transport = handler.begin(), handler.transport
-        assert transport is not None  # noqa: S101 it has not hung up
-        self._transport = transport
+        self._place, self._handler = place, handler
+        head, transport = place.head(headers, len(body)), handler.transport
+        if transport is None:
+            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
+        awaited, self._transport = handler.begin(), transport
         transport.write(head + body)
-        whole = await awaited
-        if whole is None:
-            await self._read_head(handler)
-        else:
-            self.status, self.content_type, self.whole = 200, whole.content_type, whole.body
-            self._handler = None
-            place.give_back(handler)
+        return awaited
+
+    def take(self, whole: WholeAnswer | None) -> bool:
+        """Return whether this is the whole answer, after which the connection is given back."""
+        handler = self._handler
+        if whole is None or handler is None:
+            return False
+        self.status, self.content_type, self.whole = 200, whole.content_type, whole.body
+        self._handler = None
+        self._place.give_back(handler)
+        return True
+
+    async def read_head(self) -> None:
+        """Have the head of an answer that did not come whole, on return.
+
+        Raises:
+            aiohttp.ClientError, HttpProcessingError, OSError: there is none.
+        """
+        handler = self._handler
+        assert handler is not None  # noqa: S101 it is begun and not closed
+        while True:
+            message, content = await handler.read()
+            if message.code == _SWITCHED or not 100 <= message.code < 200:
+                break
+        self.status, self.headers, self._content = message.code, message.headers, content
+        self.content_type = message.headers.get("Content-Type", "")
+        content.on_eof(self._release)
 
     async def chunk(self) -> bytes:
         """Return the next decoded bytes of the body, or none at its end.
@@ -156,15 +175,6 @@ class Post:
             chunk, self.whole = self.whole, b""
             return chunk
         return await self._content.readany()
-
-    async def _read_head(self, handler: BoundedHandler) -> None:
-        while True:
-            message, content = await handler.read()
-            if message.code == _SWITCHED or not 100 <= message.code < 200:
-                break
-        self.status, self.headers, self._content = message.code, message.headers, content
-        self.content_type = message.headers.get("Content-Type", "")
-        content.on_eof(self._release)
 
     def _release(self) -> None:
         """Give the connection back: the answer is whole."""

@@ -27,7 +27,7 @@ from app.connections.subscription_filter import Filter
 from app.connections.subscriptions import Observer, OnTask, Watch
 from app.connections.terms import Terms
 from app.connections.transport import Lost, OnProgress, OpenTransport, Transport
-from app.core.answers import Answer, HttpRefusal, RequestNotSent
+from app.core.answers import Answer, HttpRefusal, RequestNotSent, Result
 from app.core.catalog import ServerCatalog
 from app.core.connection_state import ConnectionEvent, ConnectionState, advance
 from app.core.json_value import JsonObject
@@ -175,7 +175,7 @@ class ServerConnection:
                 params, partial(transport.request, method, params, on_progress=on_progress)
             )
         answer = await transport.request(method, params, input_schema=input_schema, on_progress=on_progress)
-        if not is_header_mismatch(answer) or input_schema is None:
+        if input_schema is None or isinstance(answer, Result) or not is_header_mismatch(answer):
             return answer
         listing = Preparation(transport, self._peer, self._terms.limits)
         current = await changed_schema(listing, params, input_schema)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final, TypeAlias
+from types import CoroutineType
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 import anyio
@@ -127,6 +128,7 @@ class StreamableHttpTransport:
             }
         )
         self._place: Place | None = None
+        self._loop = asyncio.get_running_loop()
         self._ids = count(1)
         self._in_flight: dict[_Exchange, asyncio.Task[object]] = {}
         self._is_closed = False
@@ -142,20 +144,20 @@ class StreamableHttpTransport:
         """Return the reason: there is no process to tell more."""
         return Lost(reason)
 
-    async def request(
+    def request(
         self,
         method: str,
         params: JsonObject,
         *,
         input_schema: bytes | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Answer:
-        """Return the peer's answer to one POST; cancelling the caller closes it.
+    ) -> "CoroutineType[Any, Any, Answer]":
+        """Return, once awaited, the peer's answer to one POST; cancelling the caller closes it.
 
         Raises:
             RequestFault: no answer, by kind.
         """
-        return await self._settled(_Exchange(method, params, input_schema, on_progress))
+        return self._settled(_Exchange(method, params, input_schema, on_progress))
 
     async def listen(self, asked: Filter, on_news: OnNews) -> Answer:
         """Return the response that ended one stream, which is one POST; see ``Transport.listen``.
@@ -178,7 +180,7 @@ class StreamableHttpTransport:
         """
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)  # Asking which loop runs is a call of the system.
         assert task is not None  # noqa: S101 a coroutine is in one
         cancelling = task.cancelling()
         self._in_flight[exchange] = task
@@ -279,14 +281,15 @@ class StreamableHttpTransport:
         for _ in range(FRESH_CONNECTIONS_MAX):
             post = Post()
             try:
-                await post.send(place, headers, body)
+                handler = place.take()
+                if handler is None:
+                    handler = await place.connect()
+                if not post.take(await post.begin(place, handler, headers, body)):
+                    await post.read_head()
             except (aiohttp.ClientError, HttpProcessingError, OSError, RuntimeError) as error:
                 post.close()
                 exchange.is_begun |= post.is_begun
-                if exchange.is_begun:
-                    raise AnswerLost(loss(error)) from None
-                if not isinstance(error, aiohttp.ClientConnectionResetError):
-                    raise not_sent(error) from None
+                _require_unsent(error, is_begun=exchange.is_begun)
             except BaseException:
                 exchange.is_begun |= post.is_begun
                 post.close()
@@ -358,6 +361,19 @@ class StreamableHttpTransport:
             case wire.PeerRequest():
                 self._diagnostics.peer_requests += 1
         return None
+
+
+def _require_unsent(error: Exception, *, is_begun: bool) -> None:
+    """Require that the connection was closed before a byte was written: then another one may do.
+
+    Raises:
+        RequestNotSent: nothing was written, and nothing can be.
+        AnswerLost: the request may have been read.
+    """
+    if is_begun:
+        raise AnswerLost(loss(error)) from None
+    if not isinstance(error, aiohttp.ClientConnectionResetError):
+        raise not_sent(error) from None
 
 
 def _raise_malformed(message: wire.Message) -> Answer:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -51,8 +51,7 @@ _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """An answer. ``id`` is None where it came without one."""
 
     id: RequestId | None
@@ -156,7 +155,7 @@ def answer_after_noise(line: bytes) -> tuple[bytes, Response] | None:
 
 
 def _decoded(data: bytes) -> Message:
-    brackets = _brackets(data)
+    brackets = data.count(b"[") + data.count(b"{")  # bounds the levels as well as the arrays and objects
     if brackets > BRACKETS_MAX:
         return Malformed(f"of more than {BRACKETS_MAX} arrays and objects", _id_hint(data))
     try:
@@ -264,11 +263,6 @@ def _mended(data: bytes) -> str | None:
     if "\\u" in text and "\0" not in text:  # no JSON text has a raw NUL: it stands for what escapes itself
         text = _LONE.sub(r"\\ufffd", text.replace("\\\\", "\0")).replace("\0", "\\\\")
     return None if text.encode() == data else text
-
-
-def _brackets(data: bytes) -> int:
-    """Return how many brackets open, which bounds the levels as well as the arrays and objects."""
-    return data.count(b"[") + data.count(b"{")
 
 
 def _is_too_deep(value: JsonObject) -> bool:

@@ -5,7 +5,7 @@ an answer becomes depends on what was asked, and is decided by ``operations`` an
 """
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -13,8 +13,7 @@ from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A JSON-RPC result."""
 
     value: JsonObject
