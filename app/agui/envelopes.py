@@ -13,37 +13,33 @@ from app.core.events import Interrupt
 from app.core.json_value import JsonObject
 from app.core.problem import Problem, Stage
 
-ACTION_RESULT = "plurnk.action.result"
+ACTION_RESULT = b"plurnk.action.result"
+Parts: TypeAlias = tuple[bytes, ...]
+"""What is one piece of JSON when it is joined: a large result is not copied for each event that carries it."""
 Outcome: TypeAlias = Literal["success", "cancelled"]
 
 
-def result_value(kind: str, result: JsonObject) -> bytes:
-    """Return the value for an action that ended as asked."""
-    return orjson.dumps({"kind": kind, "ok": True, "result": result})
+def result_value(kind: str, result: JsonObject, encoded: bytes | None = None) -> Parts:
+    """Return the value for an action that ended as asked; ``encoded`` is its result where that was written already."""
+    return b'{"kind":%b,"ok":true,"result":' % orjson.dumps(kind), encoded or orjson.dumps(result), b"}"
 
 
-def problem_value(kind: str | None, problem: Problem, stage: Stage) -> bytes:
+def problem_value(kind: str | None, problem: Problem, stage: Stage) -> Parts:
     """Return the value for an action that ended in a Problem; ``kind`` is None where the client gave none."""
     value: JsonObject = {} if kind is None else {"kind": kind}
-    return orjson.dumps({**value, "ok": False, "problem": problem.document(stage)})
+    return (orjson.dumps({**value, "ok": False, "problem": problem.document(stage)}),)
 
 
-def custom(value: bytes) -> bytes:
+def custom(value: Parts) -> Parts:
     """Return the custom event that carries the value."""
-    return orjson.dumps({"type": "CUSTOM", "name": ACTION_RESULT, "value": orjson.Fragment(value)})
+    return b'{"type":"CUSTOM","name":"%b","value":' % ACTION_RESULT, *value, b"}"
 
 
-def run_finished(thread_id: str, run_id: str, value: bytes, outcome: Outcome) -> bytes:
+def run_finished(thread_id: str, run_id: str, value: Parts, outcome: Outcome) -> Parts:
     """Return the terminal event of a run whose action ended."""
-    return orjson.dumps(
-        {
-            "type": "RUN_FINISHED",
-            "threadId": thread_id,
-            "runId": run_id,
-            "result": orjson.Fragment(value),
-            "outcome": {"type": outcome},
-        }
-    )
+    ids = b'"threadId":%b,"runId":%b' % (orjson.dumps(thread_id), orjson.dumps(run_id))
+    end = b',"outcome":{"type":"%b"}}' % outcome.encode()
+    return b'{"type":"RUN_FINISHED",%b,"result":' % ids, *value, end
 
 
 def run_interrupted(thread_id: str, run_id: str, interrupts: Sequence[Interrupt]) -> bytes:

@@ -29,14 +29,20 @@ def run_started(thread_id: str, run_id: str, parent_run_id: str | None) -> bytes
     return orjson.dumps(event)
 
 
-def state_snapshot(client_state: JsonObject, plurnk: JsonObject) -> bytes:
-    """Return the client's own state with our part put into it; a snapshot replaces what the client holds."""
-    return orjson.dumps({"type": "STATE_SNAPSHOT", "snapshot": {**client_state, "plurnk": plurnk}})
+def state_snapshot(client_state: JsonObject, plurnk: bytes) -> bytes:
+    """Return the client's own state with our part, which is JSON, put into it; it replaces what the client holds."""
+    if not client_state:
+        return b'{"type":"STATE_SNAPSHOT","snapshot":{"plurnk":%b}}' % plurnk
+    snapshot = {**client_state, "plurnk": orjson.Fragment(plurnk)}
+    return orjson.dumps({"type": "STATE_SNAPSHOT", "snapshot": snapshot})
 
 
-def state_delta(operations: list[JsonObject]) -> bytes:
-    """Return a change of our part of the state. RFC 6902."""
-    return orjson.dumps({"type": "STATE_DELTA", "delta": operations})
+def state_delta(changes: list[bytes], revision: int) -> bytes:
+    """Return changes of our part of the state up to the revision: lists of RFC 6902 without their brackets."""
+    return b'{"type":"STATE_DELTA","delta":[%b,{"op":"replace","path":"/plurnk/rev","value":%d}]}' % (
+        b",".join(changes),
+        revision,
+    )
 
 
 def step_started(server: str) -> bytes:

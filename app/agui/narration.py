@@ -1,4 +1,4 @@
-"""Telling one run's story: what happens inside it and around it, handed to its stream in order. SPEC §agui.
+"""Telling one run's story: what happens inside it, handed to its stream in order. SPEC §agui.
 
 Everything here is called without awaiting, in the moment it happens.
 """
@@ -13,7 +13,6 @@ from app.agui.events import (
     tool_call,
     tool_call_result,
 )
-from app.agui.state_view import StateView
 from app.agui.stream import EventStream
 from app.core.answers import Progress
 from app.core.events import (
@@ -24,15 +23,13 @@ from app.core.events import (
     ToolCallEnded,
     ToolCallStarted,
 )
-from app.workspaces.live_state import Delta
 
 
 class Narration:
     """Remembers what the client was shown, so that each event follows from the last."""
 
-    def __init__(self, stream: EventStream, view: StateView) -> None:
+    def __init__(self, stream: EventStream) -> None:
         self._stream = stream
-        self._view = view
         self._open_steps: list[str] = []
         self._progress: dict[str, Progress] = {}
 
@@ -44,20 +41,13 @@ class Narration:
             case PreparationEnded(server):
                 self._end_step(server)
             case ToolCallStarted():
-                for encoded in tool_call(event):
-                    self._stream.emit(encoded)
+                self._stream.emit(*tool_call(event))
             case OperationProgressed():
                 self._progressed(event)
             case ToolCallEnded():
                 self._stream.emit(tool_call_result(event))
             case _:
                 assert_never(event)
-
-    def changed(self, delta: Delta) -> None:
-        """Show a change of the workspace's state."""
-        encoded = self._view.delta(delta)
-        if encoded is not None:
-            self._stream.emit_delta(encoded)
 
     def close(self) -> None:
         """End what is open still: a run that was stopped in the middle of a step has to close it."""

@@ -31,6 +31,7 @@ _LISTS: dict[str, TypeAdapter[Any]] = {
     "context": TypeAdapter(Annotated[list[Context], FailFast()]),
     "resume": TypeAdapter(Annotated[list[WireResumeEntry], FailFast()]),
 }
+_NOTHING: JsonObject = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,11 @@ def parse_run_input(body: Json) -> RunInput:
         raise InputMalformed([("", "a RunAgentInput is an object")])
     given = _judged(body)
     _require_short_ids(given)
-    props = cast("Json", given.forwarded_props)
-    plurnk = props.get("plurnk") if isinstance(props, dict) else None
-    ours: JsonObject = plurnk if isinstance(plurnk, dict) else {}
-    state = cast("Json", given.state)
+    props: Any = given.forwarded_props
+    ours: Any = props.get("plurnk") if isinstance(props, dict) else None
+    if not isinstance(ours, dict):
+        ours = _NOTHING
+    state: Any = given.state
     return RunInput(
         thread_id=given.thread_id,
         run_id=given.run_id,
@@ -70,15 +72,17 @@ def parse_run_input(body: Json) -> RunInput:
         state=state if isinstance(state, dict) else {},
         workspace=ours.get("workspace"),
         action=ours.get("action"),
-        resume=tuple(_entry(each) for each in given.resume or ()),
+        resume=tuple(map(_entry, given.resume)) if given.resume else (),
     )
 
 
 def _judged(body: JsonObject) -> RunAgentInput:
-    if isinstance(body.get("messages"), list):
+    if isinstance(messages := body.get("messages"), list) and messages:
         body = {**body, "messages": []}
+    if not _LISTS.keys().isdisjoint(body):
+        body = {**body, **_lists(body)}
     try:
-        given = RunAgentInput.model_validate({**body, **_lists(body)})
+        given = RunAgentInput.model_validate(body)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]
         raise InputMalformed([(_pointer(fault["loc"]), fault["msg"].lower()) for fault in faults]) from None
@@ -106,14 +110,11 @@ def _lists(body: JsonObject) -> dict[str, Any]:
 
 
 def _require_short_ids(given: RunAgentInput) -> None:
-    ids = {"threadId": given.thread_id, "runId": given.run_id, "parentRunId": given.parent_run_id or ""}
-    faults = [
-        (f"/{name}", f"must have at most {ID_MAX} characters")
-        for name, value in ids.items()
-        if len(value) > ID_MAX
-    ]
-    if faults:
-        raise InputMalformed(faults)
+    thread, run, parent = given.thread_id, given.run_id, given.parent_run_id or ""
+    if len(thread) > ID_MAX or len(run) > ID_MAX or len(parent) > ID_MAX:
+        ids = {"threadId": thread, "runId": run, "parentRunId": parent}
+        long = [name for name, value in ids.items() if len(value) > ID_MAX]
+        raise InputMalformed([(f"/{name}", f"must have at most {ID_MAX} characters") for name in long])
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

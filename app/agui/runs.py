@@ -17,7 +17,7 @@ from app.agui.interrupts import is_unconsumed, resumed_kind, waiting_on_thread
 from app.agui.narration import Narration
 from app.agui.run_input import RunInput
 from app.agui.state_view import StateView
-from app.agui.stream import EventStream
+from app.agui.stream import Event, EventStream
 from app.core.door_problems import InputMalformed
 from app.core.events import Interrupt
 from app.core.json_value import JsonObject
@@ -40,6 +40,8 @@ class Answered:
     """The action ended as asked."""
 
     result: JsonObject
+    encoded: bytes | None
+    """The result as JSON, where it has been written already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +84,25 @@ class AguiRun:
             InputMalformed: the client's state does not fit into one event.
         """
         with streams.stream(), streams.attend(receive, presence) as attention:
-            state = self._workspace.state
-            view = StateView(state, self._asked.state)
+            view = StateView(self._workspace.state, self._asked.state)
             gone = partial(attention.stop, Ending.CLIENT_GONE)
-            stream = EventStream(send, resynchronise=view.snapshot, on_stall=gone)
+            stream = EventStream(send, view, on_stall=gone)
             attention.beside(stream.write)
-            narration = Narration(stream, view)
+            narration = Narration(stream)
             # No await between the snapshot and the subscription: no change may be missing from both, or be in
             # both.
-            first = (self._started(), _fitting(view.snapshot()))
-            unsubscribe = state.subscribe(narration.changed)
+            stream.emit(self._started(), _fitting(view.snapshot()))
+            unfollow = view.follow()
             try:
-                await stream.start(*first)
                 end: RunEnd | None = None
                 with attention.work():
                     end = await self._performed(narration)
                 if attention.ending is not Ending.CLIENT_GONE:
                     narration.close()
+                    stream.catch_up()
                     await stream.finish(*self._encoded(end or _stopped(view)))
             finally:
-                unsubscribe()
+                unfollow()
                 stream.abandon()
 
     def _asked_for(self) -> tuple[str | None, Stage]:
@@ -151,8 +152,8 @@ class AguiRun:
         else:
             return self._reminded()
         match outcome:
-            case Done(result):
-                return Answered(result)
+            case Done(result, encoded):
+                return Answered(result, encoded)
             case Interrupted(_, interrupts):
                 return Waits(interrupts)
             case _:
@@ -172,23 +173,23 @@ class AguiRun:
     def _started(self) -> bytes:
         return run_started(self._asked.thread_id, self._asked.run_id, self._asked.parent_run_id)
 
-    def _encoded(self, end: RunEnd) -> tuple[bytes, ...]:
+    def _encoded(self, end: RunEnd) -> tuple[Event, ...]:
         """Return the last events; a result that cannot be written is a failure of ours, not a missing end."""
         try:
             return self._last(end)
         except (TypeError, ValueError) as failure:
             return self._last(Refused(logged_internal(failure), is_error=True))
 
-    def _last(self, end: RunEnd) -> tuple[bytes, ...]:
+    def _last(self, end: RunEnd) -> tuple[Event, ...]:
         """Return the last events of the run, the terminal one at the end."""
         ids = self._asked.thread_id, self._asked.run_id
         match end:
             case Waits(interrupts):
                 interrupted = envelopes.run_interrupted(*ids, interrupts)
                 return (interrupted,) if len(interrupted) <= EVENT_MAX else self._last(self._too_large())
-            case Answered(result):
-                value = envelopes.result_value(self._kind or "", result)
-                if len(value) + ENVELOPE_MARGIN > EVENT_MAX:
+            case Answered(result, encoded):
+                value = envelopes.result_value(self._kind or "", result, encoded)
+                if sum(map(len, value)) + ENVELOPE_MARGIN > EVENT_MAX:
                     return self._last(self._too_large())
                 return envelopes.custom(value), envelopes.run_finished(*ids, value, "success")
             case Refused(problem, is_error):

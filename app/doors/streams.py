@@ -7,8 +7,8 @@ task group and end with their request.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from enum import Enum
 from types import TracebackType
 
@@ -24,7 +24,10 @@ from app.doors.presence import Presence
 log = structlog.get_logger("plurnk.doors")
 
 ATTEND_AFTER_S = 0.05
-"""How long a request may take before companions are worth a task."""
+"""How long a request may take before companions are worth a task, if it is alone."""
+ATTEND_LATER_S = 0.001
+"""How much longer for each other request in flight: that much a request waits for its turns."""
+ATTEND_LATER_MAX_S = 0.2
 END_WITHIN_S = 3.0
 """How long clients may take to read the end of their runs at shutdown."""
 
@@ -86,7 +89,8 @@ class Attention:
 
     def attend_later(self) -> asyncio.TimerHandle:
         """Start the companions once the work has taken so long that they are worth a task."""
-        return asyncio.get_running_loop().call_later(ATTEND_AFTER_S, self._attend)
+        after_s = ATTEND_AFTER_S + self._registry.patience_s
+        return asyncio.get_running_loop().call_later(after_s, self._attend)
 
     def _attend(self) -> None:
         for companion in self._companions:
@@ -122,6 +126,21 @@ class _AttendedWork:
         return self._scope.__exit__(kind, error, trace)
 
 
+class _OpenStream:
+    """The block during which one stream is open."""
+
+    __slots__ = ("_registry",)
+
+    def __init__(self, registry: "OpenStreams") -> None:
+        self._registry = registry
+
+    def __enter__(self) -> None:
+        self._registry.open()
+
+    def __exit__(self, *_: object) -> None:
+        self._registry.close()
+
+
 class OpenStreams:
     """The registry of requests in flight and the owner of their companions."""
 
@@ -151,13 +170,25 @@ class OpenStreams:
         return self._is_ending
 
     @property
+    def patience_s(self) -> float:
+        """How much longer a request may take because of those in flight."""
+        return min(len(self._attended) * ATTEND_LATER_S, ATTEND_LATER_MAX_S)
+
+    @property
     def open_count(self) -> int:
         """How many streams are open."""
         return self._open
 
-    @contextmanager
-    def stream(self) -> Generator[None]:
+    def stream(self) -> "_OpenStream":
         """Count one open stream during the block.
+
+        Raises:
+            TooMany: the limit is reached, as the block begins.
+        """
+        return _OpenStream(self)
+
+    def open(self) -> None:
+        """Count one more open stream.
 
         Raises:
             TooMany: the limit is reached.
@@ -165,10 +196,10 @@ class OpenStreams:
         if self._open >= self._limit:
             raise TooMany("open streams", limit=self._limit, setting="PLURNK_MAX_STREAMS")
         self._open += 1
-        try:
-            yield
-        finally:
-            self._open -= 1
+
+    def close(self) -> None:
+        """Count one less."""
+        self._open -= 1
 
     def attend(self, receive: Receive, presence: Presence | None = None) -> Attention:
         """Give the request's work attention during the block; its body must have been read before.

@@ -1,13 +1,15 @@
 """The small public state of a workspace and the changes of it, for runs and watchers. SPEC §agui.
 
 A reader takes the snapshot and subscribes without an await between the two, so no change is missing or doubled.
-Values put in are not mutated afterwards by anybody.
+Values put in are not mutated afterwards by anybody. What every run of a workspace is sent is encoded once for all.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import orjson
 import structlog
 
 from app.core.json_value import JsonObject
@@ -17,9 +19,47 @@ log = structlog.get_logger("plurnk.workspace")
 Section: TypeAlias = Literal["servers", "pending", "operations", "interactions"]
 Entry: TypeAlias = Callable[[], JsonObject]
 """Makes an entry, the same each time, once somebody wants to know it."""
-Delta: TypeAlias = list[JsonObject]
-"""RFC 6902 operations on paths below ``/plurnk``, the last of which replaces ``/plurnk/rev``."""
+
+
+class Delta(list[JsonObject]):
+    """RFC 6902 operations on paths below ``/plurnk``, the last of which replaces ``/plurnk/rev``."""
+
+    __slots__ = ("began", "encoded", "maker", "operations", "revision")
+
+    def __init__(
+        self, changes: list[JsonObject], revision: int, operations: Collection[str], began: Collection[str]
+    ) -> None:
+        super().__init__(changes)
+        self.append({"op": "replace", "path": "/plurnk/rev", "value": revision})
+        self.encoded: bytes | None = None
+        """What ``encode`` returned, where somebody wanted it."""
+        self.revision = revision
+        self.operations = operations
+        """The entries of ``operations`` that it changes."""
+        self.began = began
+        """Those of them that were not there before."""
+        self.maker = _current_task()
+        """The task that made the change."""
+
+    def encode(self) -> bytes:
+        """Return the JSON of all but the last, without the brackets around them; kept for all who want it."""
+        self.encoded = encoded_changes(self[:-1])
+        return self.encoded
+
+
 Listener: TypeAlias = Callable[[Delta], None]
+
+
+def encoded_changes(changes: list[JsonObject]) -> bytes:
+    """Return their JSON without the brackets around them."""
+    return orjson.dumps(changes)[1:-1]
+
+
+def _current_task() -> "asyncio.Task[Any] | None":
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # No loop runs here.
+        return None
 
 
 class _Gathering:
@@ -49,8 +89,16 @@ class LiveState:
             "operations": {},
             "interactions": {},
         }
+        self._encoded: dict[Section, bytes] = {}
+        """The sections that did not change since a snapshot was encoded, as members."""
+        self._members: dict[str, bytes] | None = None
+        """The entries of ``operations``, which change most, as members; None where somebody has to look anew."""
         self._listeners: list[Listener] = []
-        self._batch: Delta = []
+        self._batch: list[JsonObject] = []
+        self._operations: list[str] = []
+        """The operations that the batch changes."""
+        self._began: list[str] = []
+        """Those of them that were not there before."""
         self._depth = 0
         """How many blocks of ``one_change`` we are in."""
 
@@ -58,8 +106,30 @@ class LiveState:
         """Return the value of ``plurnk`` in an AG-UI state snapshot; a copy."""
         document: JsonObject = {"workspace": self._workspace, "rev": self._rev}
         for section, entries in self._sections.items():
-            document[section] = {key: entry() if callable(entry) else entry for key, entry in entries.items()}
+            document[section] = {key: _made(entry) for key, entry in entries.items()}
         return document
+
+    @property
+    def revision(self) -> int:
+        """How often it changed."""
+        return self._rev
+
+    def encoded(self) -> bytes:
+        """Return the JSON of ``snapshot``; sections that did not change are not written again."""
+        cached = self._encoded
+        sections = b"".join([cached.get(section) or self._encode(section) for section in self._sections])
+        return b'{"workspace":"%b","rev":%d%b}' % (self._workspace.encode(), self._rev, sections)
+
+    def _encode(self, section: Section) -> bytes:
+        entries = self._sections[section]
+        if section == "operations":
+            if self._members is None:
+                self._members = {key: _member(key, _made(entry)) for key, entry in entries.items()}
+            value = b"{%b}" % b",".join(self._members.values())
+        else:
+            value = orjson.dumps({key: _made(entry) for key, entry in entries.items()})
+        encoded = self._encoded[section] = b',"%b":%b' % (section.encode(), value)
+        return encoded
 
     @property
     def has_listeners(self) -> bool:
@@ -76,26 +146,31 @@ class LiveState:
         entries = self._sections[section]
         if entries.get(key) == value:
             return
-        kind = "replace" if key in entries and section != "operations" else "add"
+        is_new = key not in entries
+        kind = "add" if is_new or section == "operations" else "replace"
         entries[key] = value
-        self._changed(kind, section, key, {"value": value})
+        self._changed(kind, section, key, value, is_new=is_new)
 
     def add(self, section: Section, key: str, entry: Entry) -> None:
         """Add an entry, which is made only where somebody hears of it: most are gone before anybody does."""
         self._sections[section][key] = entry
         if self._listeners or self._depth:
-            self._changed("add", section, key, {"value": entry()})
+            self._changed("add", section, key, entry(), is_new=True)
         else:
             self._rev += 1
+            self._encoded.pop(section, None)
+            self._members = None
 
     def drop(self, section: Section, key: str) -> None:
         """Remove one entry where it is present."""
         if self._sections[section].pop(key, None) is None:
             return
         if self._listeners or self._depth:
-            self._changed("remove", section, key, {})
+            self._changed("remove", section, key, None, is_new=False)
         else:
             self._rev += 1
+            self._encoded.pop(section, None)
+            self._members = None
 
     def one_change(self) -> AbstractContextManager[None]:
         """Gather every put and drop inside the block, which must not await, into one delta."""
@@ -112,26 +187,54 @@ class LiveState:
             gathered, self._batch = self._batch, []
             self._publish(gathered)
 
-    def _changed(self, kind: str, section: Section, key: str, members: JsonObject) -> None:
+    def _changed(
+        self, kind: str, section: Section, key: str, value: JsonObject | None, *, is_new: bool
+    ) -> None:
+        self._encoded.pop(section, None)
         if not self._listeners:  # Nobody hears of it: only that something changed is told, by the revision.
-            operation: JsonObject = {}
+            change: JsonObject = {}
+            self._members = None
         else:
-            operation = {"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}", **members}
+            change = {"op": kind, "path": f"/plurnk/{section}/{_escaped(key)}"}
+            if value is not None:
+                change["value"] = value
+            if section == "operations":
+                self._note_operation(key, value, is_new=is_new)
         if self._depth:
-            self._batch.append(operation)
+            self._batch.append(change)
         else:
-            self._publish([operation])
+            self._publish([change])
 
-    def _publish(self, operations: Delta) -> None:
+    def _note_operation(self, key: str, value: JsonObject | None, *, is_new: bool) -> None:
+        self._operations.append(key)
+        if is_new:
+            self._began.append(key)
+        if self._members is None:
+            return
+        if value is None:
+            del self._members[key]
+        else:
+            self._members[key] = _member(key, value)
+
+    def _publish(self, changes: list[JsonObject]) -> None:
         self._rev += 1
         if not self._listeners:
             return
-        delta: Delta = [*operations, {"op": "replace", "path": "/plurnk/rev", "value": self._rev}]
+        operations, self._operations, began, self._began = self._operations, [], self._began, []
+        delta = Delta(changes, self._rev, operations, began)
         for listener in tuple(self._listeners):
             try:
                 listener(delta)
             except Exception:  # A bug in one listener is no reason for a change not to happen.
                 log.exception("listener-failed", workspace=self._workspace)
+
+
+def _made(entry: JsonObject | Entry) -> JsonObject:
+    return entry() if callable(entry) else entry
+
+
+def _member(key: str, value: JsonObject) -> bytes:
+    return orjson.dumps({key: value})[1:-1]
 
 
 def _escaped(key: str) -> str:

@@ -188,7 +188,8 @@ async def test_a_form_and_a_page_are_two_interrupts_of_one_run_and_then_there_is
         assert interrupts_of(await doors.run()) == [one, two]
         again = await answered_run(doors, None, asks(q=form()), resume=entries, threadId="thread-2")
         (three,) = interrupts_of(again)
-        assert types(again) == ["RUN_STARTED", "STATE_SNAPSHOT", "STATE_DELTA", "STATE_DELTA", "RUN_FINISHED"]
+        assert types(again) == ["RUN_STARTED", "STATE_SNAPSHOT", "STATE_DELTA", "RUN_FINISHED"]
+        assert [each["op"] for each in again[2]["delta"]] == ["remove", "remove", "add", "add", "replace"]
         # Whoever answers what was answered already is told what is open now.
         assert interrupts_of(await doors.run(resume=entries)) == [three]
         assert interrupts_of(await doors.run()) == [three]

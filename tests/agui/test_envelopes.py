@@ -29,14 +29,13 @@ INTERRUPT = Interrupt(
 def test_the_result_of_the_terminal_event_is_the_custom_value(outcome: str) -> None:
     value = result_value("workspace.mcp.list", {"servers": []})
     expected = {"kind": "workspace.mcp.list", "ok": True, "result": {"servers": []}}
-    assert parse_event(custom(value).decode()) == {
+    assert parse_event(b"".join(custom(value)).decode()) == {
         "type": "CUSTOM",
         "name": "plurnk.action.result",
         "value": expected,
     }
-    assert parse_event(
-        run_finished("t", "r", value, "cancelled" if outcome == "cancelled" else "success").decode()
-    ) == {
+    ended = run_finished("t", "r", value, "cancelled" if outcome == "cancelled" else "success")
+    assert parse_event(b"".join(ended).decode()) == {
         "type": "RUN_FINISHED",
         "threadId": "t",
         "runId": "r",
@@ -45,16 +44,23 @@ def test_the_result_of_the_terminal_event_is_the_custom_value(outcome: str) -> N
     }
 
 
+def test_a_result_that_was_written_already_is_not_written_again() -> None:
+    encoded = b'{"servers":[]}'
+    value = result_value("workspace.mcp.list", {"servers": []}, encoded)
+    assert b"".join(value) == b"".join(result_value("workspace.mcp.list", {"servers": []}))
+    assert any(part is encoded for part in run_finished("t", "r", value, "success"))
+
+
 @pytest.mark.spec("problems")
 def test_a_problem_speaks_for_the_stage_of_its_action() -> None:
     problem = ServerNotFound("p")
-    value = orjson.loads(problem_value("workspace.mcp.call", problem, Stage.OPERATION))
+    value = orjson.loads(b"".join(problem_value("workspace.mcp.call", problem, Stage.OPERATION)))
     assert value == {"kind": "workspace.mcp.call", "ok": False, "problem": problem.document(Stage.OPERATION)}
     assert value["problem"]["outcome"] == "not-sent"
 
 
 def test_a_run_that_named_no_kind_is_answered_without_one() -> None:
-    value = orjson.loads(problem_value(None, ServerNotFound("p"), Stage.MANAGEMENT))
+    value = orjson.loads(b"".join(problem_value(None, ServerNotFound("p"), Stage.MANAGEMENT)))
     assert value == {"ok": False, "problem": ServerNotFound("p").document()}
 
 

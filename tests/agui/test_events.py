@@ -20,6 +20,7 @@ from app.agui.events import (
 )
 from app.core.answers import Progress
 from app.core.events import OperationProgressed, ToolCallEnded, ToolCallStarted
+from app.workspaces.live_state import encoded_changes
 from tests.support.agui_events import JsonEvent, parse_event
 
 pytestmark = pytest.mark.spec("agui")
@@ -48,13 +49,20 @@ def test_a_run_starts_with_the_version(parent: str | None, more: JsonEvent) -> N
 
 
 def test_a_snapshot_keeps_the_clients_own_state_and_replaces_our_part() -> None:
-    snapshot = judged(state_snapshot({"app": {"n": None}, "plurnk": "stale"}, {"rev": 3}))
+    snapshot = judged(state_snapshot({"app": {"n": None}, "plurnk": "stale"}, b'{"rev":3}'))
     assert snapshot == {"type": "STATE_SNAPSHOT", "snapshot": {"app": {"n": None}, "plurnk": {"rev": 3}}}
 
 
-def test_a_delta_is_its_operations() -> None:
-    operation: Any = {"op": "replace", "path": "/plurnk/rev", "value": 1}
-    assert judged(state_delta([operation])) == {"type": "STATE_DELTA", "delta": [operation]}
+def test_a_snapshot_for_a_client_without_a_state_is_our_part() -> None:
+    snapshot = judged(state_snapshot({}, b'{"rev":3}'))
+    assert snapshot == {"type": "STATE_SNAPSHOT", "snapshot": {"plurnk": {"rev": 3}}}
+
+
+def test_a_delta_is_its_changes_and_the_revision_they_lead_to() -> None:
+    changes: list[Any] = [{"op": "remove", "path": f"/plurnk/servers/{name}"} for name in "pqr"]
+    revision = {"op": "replace", "path": "/plurnk/rev", "value": 7}
+    told = judged(state_delta([encoded_changes(changes[:2]), encoded_changes(changes[2:])], 7))
+    assert told == {"type": "STATE_DELTA", "delta": [*changes, revision]}
 
 
 def test_a_preparation_is_a_step() -> None:

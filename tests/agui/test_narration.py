@@ -29,16 +29,16 @@ class Told:
         self.body = b""
         self.state = LiveState("w")
         view = StateView(self.state, {})
-        self.stream = EventStream(self._send, resynchronise=view.snapshot, on_stall=lambda: None)
-        self.narration = Narration(self.stream, view)
-        self.state.subscribe(self.narration.changed)
+        self.stream = EventStream(self._send, view, on_stall=lambda: None)
+        self.narration = Narration(self.stream)
+        view.follow()
 
     async def _send(self, message: Message) -> None:
         self.body += message.get("body", b"")
 
     async def events(self, *events: RunEvent) -> list[JsonEvent]:
         """Observe these, end the run and return all that was written."""
-        await self.stream.start(b'{"type":"RUN_STARTED","threadId":"t","runId":"r"}')
+        self.stream.emit(b'{"type":"RUN_STARTED","threadId":"t","runId":"r"}')
         for event in events:
             self.narration.observe(event)
         self.narration.close()

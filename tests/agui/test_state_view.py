@@ -6,6 +6,7 @@ import anyio
 import orjson
 import pytest
 
+from app.agui import state_view as module
 from app.agui.state_view import StateView
 from app.workspaces.live_state import LiveState
 
@@ -22,12 +23,18 @@ class Shown:
         self.view = StateView(state, {"app": 1})
         self.snapshot = orjson.loads(self.view.snapshot())["snapshot"]
         self.deltas: list[list[tuple[str, str]]] = []
-        state.subscribe(self._changed)
+        self.view.follow()
+        self.look = state.subscribe(self._changed)
+        """Stops looking at every change at once."""
 
-    def _changed(self, delta: Any) -> None:
-        event = self.view.delta(delta)
-        if event is not None:
-            self.deltas.append([(each["op"], each["path"]) for each in orjson.loads(event)["delta"]])
+    def _changed(self, _: Any) -> None:
+        if (event := self.told()) is not None:
+            self.deltas.append([(each["op"], each["path"]) for each in event["delta"]])
+
+    def told(self) -> Any:
+        """Return the event that tells what is new."""
+        event = self.view.news()
+        return None if event is None else orjson.loads(event)
 
 
 def rev() -> tuple[str, str]:
@@ -129,6 +136,64 @@ async def test_what_a_later_snapshot_shows_is_removed_again() -> None:
     shown.view.snapshot()
     state.drop("operations", "op-1")
     assert shown.deltas == [[("remove", "/plurnk/operations/op-1"), rev()]]
+
+
+async def test_all_that_changed_meanwhile_is_one_event_without_what_is_not_shown() -> None:
+    state = LiveState("w")
+    shown = Shown(state)
+    shown.look()
+    await in_another_task(state.put, "operations", "op-2", WORKING)
+    state.put("operations", "op-1", WORKING)
+    await in_another_task(state.drop, "operations", "op-2")
+    await in_another_task(state.drop, "operations", "op-1")
+    assert shown.view.has_missed
+    assert shown.told() == {
+        "type": "STATE_DELTA",
+        "delta": [
+            {"op": "add", "path": "/plurnk/operations/op-2", "value": WORKING},
+            {"op": "remove", "path": "/plurnk/operations/op-2"},
+            {"op": "replace", "path": "/plurnk/rev", "value": 4},
+        ],
+    }
+    assert shown.view.operation == "op-1"
+    assert not shown.view.has_missed
+    assert shown.told() is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("MISSED_MAX", 3), ("DELTA_MAX", 500)], ids=["too many", "too large"]
+)
+async def test_who_missed_too_much_is_shown_the_whole(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, limit, value)
+    state = LiveState("w")
+    shown = Shown(state)
+    shown.look()
+    for number in range(4):
+        state.put("servers", "p", {"name": "p", "n": number, "long": "x" * 100})
+    state.put("operations", "op-1", WORKING)
+    assert shown.told() == {
+        "type": "STATE_SNAPSHOT",
+        "snapshot": {"app": 1, "plurnk": state.snapshot()},
+    }
+    assert shown.view.operation == "op-1"
+    state.drop("operations", "op-1")
+    assert [each["op"] for each in shown.told()["delta"]] == ["remove", "replace"]
+
+
+async def test_nothing_is_missed_that_is_not_followed() -> None:
+    state = LiveState("w")
+    view = StateView(state, {})
+    view.snapshot()
+    leave = view.follow()
+    state.put("servers", "p", {})
+    assert view.has_missed
+    view.snapshot()
+    leave()
+    state.put("servers", "q", {})
+    assert not view.has_missed
+    assert not state.has_listeners
 
 
 async def test_servers_and_pending_always_show() -> None:

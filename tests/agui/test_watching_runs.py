@@ -25,11 +25,10 @@ def shown_of(operations: Any) -> list[Any]:
     return [entry.get("progress") for entry in operations.values()]
 
 
-def deltas_of(events: list[JsonEvent]) -> list[list[str]]:
-    """Return what kinds of changes each delta has, the revision left out."""
-    return [
-        [each["op"] for each in event["delta"][:-1]] for event in events if event["type"] == "STATE_DELTA"
-    ]
+def changes_of(events: list[JsonEvent]) -> list[str]:
+    """Return the kinds of all changes, those of the revision left out."""
+    deltas = [event["delta"][:-1] for event in events if event["type"] == "STATE_DELTA"]
+    return [each["op"] for delta in deltas for each in delta]
 
 
 async def heard(lines: AsyncIterator[str], events: list[JsonEvent]) -> None:
@@ -70,7 +69,7 @@ async def test_a_watch_shows_the_progress_of_everybody_and_a_run_not_its_own() -
         await eventually(lambda: shown_of(doors.house.state("operations")) == BOTH)
         first.result(text_result("done"))
         second.result(asks(q=form()))
-        await eventually(lambda: bool(called) and deltas_of(watched)[-2:] == [["remove"], ["add", "add"]])
+        await eventually(lambda: bool(called) and changes_of(watched)[-3:] == ["remove", "add", "add"])
         group.cancel_scope.cancel()
     document: Any = watched[1]["snapshot"]["plurnk"]
     assert document["operations"] == before

@@ -77,6 +77,17 @@ async def test_a_short_request_costs_no_companion() -> None:
     assert attention.ending is None
 
 
+def test_a_request_among_many_may_take_longer_before_it_costs_a_companion() -> None:
+    streams = OpenStreams(limit=1)
+    patience = [streams.patience_s]
+    with ExitStack() as attended:
+        for number in (1, 31, 968):
+            for _ in range(number):
+                attended.enter_context(streams.attend(Client().receive))
+            patience.append(streams.patience_s)
+    assert patience == [0, pytest.approx(0.001), pytest.approx(0.032), 0.2]
+
+
 async def test_companions_of_one_request_do_not_touch_another() -> None:
     streams, client, other = OpenStreams(limit=1), Client(), Client()
 
