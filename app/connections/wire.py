@@ -35,6 +35,8 @@ BRACKETS_MAX: Final = 500_000
 twenty times its bytes, so that 16 MiB of empty ones would hold up everybody for a second."""
 BIG_MESSAGE: Final = 256 * 1024
 """Bytes from which parsing pauses the garbage collector."""
+SPARSE_MAX: Final = 256
+"""Brackets of a big message that are looked for one by one."""
 
 RequestId: TypeAlias = int | str
 
@@ -155,7 +157,7 @@ def answer_after_noise(line: bytes) -> tuple[bytes, Response] | None:
 
 
 def _decoded(data: bytes) -> Message:
-    brackets = data.count(b"[") + data.count(b"{")  # bounds the levels as well as the arrays and objects
+    brackets = _count(data, b"[") + _count(data, b"{")  # bounds the levels as well as the arrays and objects
     if brackets > BRACKETS_MAX:
         return Malformed(f"of more than {BRACKETS_MAX} arrays and objects", _id_hint(data))
     try:
@@ -263,6 +265,22 @@ def _mended(data: bytes) -> str | None:
     if "\\u" in text and "\0" not in text:  # no JSON text has a raw NUL: it stands for what escapes itself
         text = _LONE.sub(r"\\ufffd", text.replace("\\\\", "\0")).replace("\0", "\\\\")
     return None if text.encode() == data else text
+
+
+def _count(data: bytes, bracket: bytes) -> int:
+    """Return ``data.count(bracket)``, at a fiftieth of the price in a large message of few, such as one long text.
+
+    ``count`` looks at one byte at a time, ``find`` at many.
+    """
+    if len(data) < BIG_MESSAGE:
+        return data.count(bracket)
+    found, at = 0, data.find(bracket)
+    while at >= 0:
+        found += 1
+        if found > SPARSE_MAX:
+            return data.count(bracket)
+        at = data.find(bracket, at + 1)
+    return found
 
 
 def _is_too_deep(value: JsonObject) -> bool:

@@ -265,6 +265,16 @@ def test_the_deepest_message_that_is_taken_can_be_written_again_inside_our_envel
 
 
 @pytest.mark.spec("limits")
+@pytest.mark.parametrize("text", ["", "x" * BIG_MESSAGE, "[" * BIG_MESSAGE], ids=["small", "big", "dense"])
+@pytest.mark.parametrize(("more", "expected"), [(0, Response), (1, Malformed)])
+def test_levels_are_counted_in_small_and_big_messages_alike(text: str, more: int, expected: type) -> None:
+    levels = DEPTH_MAX - 2 + more
+    value = b"[" * levels + b"]" * levels
+    data = b'{"jsonrpc":"2.0","id":7,"result":{"text":"%b","v":%b}}' % (text.encode(), value)
+    assert isinstance(decode(data), expected)
+
+
+@pytest.mark.spec("limits")
 @pytest.mark.parametrize("one", [b"[]", b"{}", b"[[]]", b'{"a":[]}'])
 def test_a_message_of_very_many_arrays_and_objects_is_refused_before_it_is_built(one: bytes) -> None:
     count = BRACKETS_MAX // (one.count(b"[") + one.count(b"{"))
