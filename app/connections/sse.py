@@ -37,6 +37,10 @@ class EventStream:
             self._skips_lf = False
             if chunk[0] == _LF:
                 chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            # The middle of a long line: nothing to split, and to search is far cheaper than to try.
+            self._keep(chunk)
+            return []
         events: list[bytes] = []
         for piece in chunk.splitlines(keepends=True):
             if piece[-1] not in {_LF, _CR}:
@@ -55,7 +59,8 @@ class EventStream:
     def _end_line(self, rest: bytes) -> bytes | None:
         """Take one whole line; return the event's data where the line ends an event that has data."""
         if self._line:
-            line = bytes(self._line) + rest
+            self._line += rest
+            line = bytes(self._line)
             self._line.clear()
         else:
             line = rest
