@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-import anyio
-
 from app.agui.state_view import StateView
 from app.doors.asgi import Send, send_whole
 
@@ -49,10 +47,11 @@ class EventStream:
         "_on_stall",
         "_send",
         "_size",
+        "_unsubscribe",
         "_view",
         "_waiting",
         "_wake",
-        "_writer_left",
+        "_writing",
     )
 
     def __init__(self, send: Send, view: StateView, *, on_stall: Callable[[], None]) -> None:
@@ -64,9 +63,12 @@ class EventStream:
         self._has_begun = False
         self._is_finished = False
         self._is_stalled = False
-        self._wake: anyio.Event | None = None
+        self._wake: asyncio.Event | None = None
         """What the writer waits for."""
-        self._writer_left: anyio.Event | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+        """Set while a change of the state wakes the writer."""
+        self._writing: asyncio.Event | None = None
+        """Set once the writer has sent what it is sending now."""
 
     def emit(self, *events: Event) -> None:
         """Queue events that the run cannot do without; a run has few of them."""
@@ -93,24 +95,22 @@ class EventStream:
 
     async def write(self) -> None:
         """Write what is emitted until the run finishes, and a comment where nothing was for a while."""
-        if self._is_finished:
-            return
-        self._writer_left = anyio.Event()
-        try:
-            await self._write_out(more=True)
-            while not self._is_finished and not self._is_stalled:
-                await self._something_to_write()
+        while not self._is_finished and not self._is_stalled:
+            self._writing = asyncio.Event()
+            try:
                 await self._write_out(more=True)
-        finally:
-            self._writer_left.set()
+            finally:
+                self._writing.set()
+                self._writing = None
+            await self._something_to_write()
 
     async def finish(self, *events: Event) -> None:
         """Write what is left, the last events and the end of the response."""
         self.catch_up()
         self.emit(*events)
         self.abandon()
-        if self._writer_left is not None:
-            await self._writer_left.wait()
+        if self._writing is not None:
+            await self._writing.wait()
         if not self._is_stalled:
             await self._write_out(more=False)
 
@@ -122,23 +122,32 @@ class EventStream:
 
     async def _something_to_write(self) -> None:
         """Return at the next event of the run; else where the state changed, or with a comment."""
-        if self._waiting:
+        if self._waiting or self._is_finished or self._is_stalled:
             return
-        self._wake = wake = anyio.Event()
-        with anyio.move_on_after(NEWS_AFTER_S):
-            await wake.wait()
-            return
-        if self._view.has_missed:
-            return
-        unsubscribe = self._view.subscribe(wake.set)
+        self._wake = wake = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        timers = (
+            loop.call_later(NEWS_AFTER_S, self._heed_news, wake),
+            loop.call_later(KEEP_ALIVE_S, wake.set),
+        )
         try:
-            with anyio.move_on_after(KEEP_ALIVE_S - NEWS_AFTER_S):
-                await wake.wait()
-                return
+            await wake.wait()
         finally:
-            unsubscribe()
-        self._waiting.append(_KEEP_ALIVE)
-        self._size += len(_KEEP_ALIVE)
+            for timer in timers:
+                timer.cancel()
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
+        if not (self._waiting or self._view.has_missed or self._is_finished):
+            self._waiting.append(_KEEP_ALIVE)
+            self._size += len(_KEEP_ALIVE)
+
+    def _heed_news(self, wake: asyncio.Event) -> None:
+        """Have the next change of the state written, or the last where there was one meanwhile."""
+        if self._view.has_missed:
+            wake.set()
+        else:
+            self._unsubscribe = self._view.subscribe(wake.set)
 
     async def _write_out(self, *, more: bool) -> None:
         """Send everything that waits, in chunks that have to leave in time."""
