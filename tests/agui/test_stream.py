@@ -183,7 +183,9 @@ async def test_the_writer_tells_the_first_change_after_a_pause_at_once_and_other
 ) -> None:
     monkeypatch.setattr(module, "NEWS_AFTER_S", 0.0)
     wire, state = Wire(), LiveState("w")
-    run = stream(wire, state)
+    view = StateView(state, {})
+    unfollow = view.follow()
+    run = EventStream(wire.send, view, on_stall=ignore)
     run.emit(b"1")
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
@@ -197,8 +199,14 @@ async def test_the_writer_tells_the_first_change_after_a_pause_at_once_and_other
             assert told(wire.body) == ["1", "p"]
             change(state, "r")
             await eventually(lambda: told(wire.body) == ["1", "p", "q+r"])
+            monkeypatch.setattr(module, "NEWS_AFTER_S", 0.0)
+            change(state, "s")
+            await eventually(lambda: told(wire.body) == ["1", "p", "q+r", "s"])
+            await anyio.wait_all_tasks_blocked()  # in the next pause
             await run.finish(b"2")
-    assert told(wire.body) == ["1", "p", "q+r", "2"]
+    assert told(wire.body) == ["1", "p", "q+r", "s", "2"]
+    unfollow()
+    assert not state.has_listeners
 
 
 async def test_nothing_is_taken_up_after_the_end() -> None:
