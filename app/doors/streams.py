@@ -172,7 +172,7 @@ class OpenStreams:
     @property
     def patience_s(self) -> float:
         """How much longer a request may take because of those in flight."""
-        return min(len(self._attended) * ATTEND_LATER_S, ATTEND_LATER_MAX_S)
+        return min(len(self.attended) * ATTEND_LATER_S, ATTEND_LATER_MAX_S)
 
     @property
     def open_count(self) -> int:
