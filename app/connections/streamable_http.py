@@ -23,7 +23,7 @@ from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
-from app.concurrency import Latch
+from app.concurrency import Latch, Stop
 from app.connections import wire
 from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
@@ -90,8 +90,6 @@ class _Exchange:
     """Whether a byte of it may have reached the peer."""
     peer: str | None = None
     """The address it was sent to; None behind a proxy."""
-    is_ended: bool = False
-    """Whether its task was cancelled because the transport closes."""
 
 
 class StreamableHttpTransport:
@@ -130,7 +128,7 @@ class StreamableHttpTransport:
         self._place: Place | None = None
         self._loop = asyncio.get_running_loop()
         self._ids = count(1)
-        self._in_flight: dict[_Exchange, asyncio.Task[object]] = {}
+        self._in_flight: set[Stop] = set()
         self._is_closed = False
         self._settled_all = Latch()
         self._diagnostics = Diagnostics()
@@ -173,39 +171,27 @@ class StreamableHttpTransport:
         self._is_closed = True
 
     async def _settled(self, exchange: _Exchange) -> Answer:
-        """Return the peer's answer, or how the request ended without one.
-
-        A close cancels the task and takes that back here, as a timeout of asyncio does: what else has cancelled it
-        goes on.
-        """
+        """Return the peer's answer, or how the request ended without one."""
         if self._is_closed:
             raise RequestNotSent(_CLOSED)
-        task = asyncio.current_task(self._loop)  # Asking which loop runs is a call of the system.
-        assert task is not None  # noqa: S101 a coroutine is in one
-        cancelling = task.cancelling()
-        self._in_flight[exchange] = task
+        stop = Stop(self._loop)
+        self._in_flight.add(stop)
         try:
-            if self._authorize is None:
-                return await self._exchange(exchange, None)
-            return await self._authorized(exchange, self._authorize())
-        except asyncio.CancelledError:
-            if not exchange.is_ended or task.cancelling() - 1 > cancelling:
-                raise
-            raise (AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)) from None
+            with stop:
+                if self._authorize is None:
+                    return await self._exchange(exchange, None)
+                return await self._authorized(exchange, self._authorize())
         finally:
-            if exchange.is_ended:
-                task.uncancel()
-            del self._in_flight[exchange]
+            self._in_flight.discard(stop)
             if self._is_closed and not self._in_flight:
                 self._settled_all.set()
+        raise AnswerLost(_CLOSED) if exchange.is_begun else RequestNotSent(_CLOSED)
 
     async def close(self) -> str | None:
         """End every request in flight with AnswerLost and return once the last has ended."""
         self._is_closed = True
-        for exchange, task in self._in_flight.items():
-            if not exchange.is_ended:
-                exchange.is_ended = True
-                task.cancel()
+        for stop in self._in_flight:
+            stop.call()
         if self._in_flight:
             await self._settled_all.wait()
         return None

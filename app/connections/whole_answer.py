@@ -38,13 +38,13 @@ class WholeAnswers:
             self._is_plain = False
         body = self._body
         if self._messages == 1 and self._is_complete and self._is_plain and len(data) - len(body) <= HEAD_MAX:
-            return WholeAnswer(self._content_type.decode("utf-8", "surrogateescape"), body)
+            return WholeAnswer((self._content_type or b"").decode("utf-8", "surrogateescape"), body)
         self._parser = HttpResponseParser(self)
         return None
 
     def _begin(self) -> None:
         self._messages = 0
-        self._content_type = b""
+        self._content_type: bytes | None = None
         self._body = b""
         self._is_plain = True
         self._is_complete = False
@@ -54,12 +54,11 @@ class WholeAnswers:
         self._messages += 1
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take note of what the body is, as the first such header before it says."""
+        """Take note of what the body is, as the first such header says; one behind the body is not simple."""
         name = name.lower()
-        if name == b"content-type":
-            if not self._content_type and not self._body:
-                self._content_type = value
-        elif name == b"content-encoding":
+        if name == b"content-type" and self._content_type is None:
+            self._content_type = value.rstrip(b" \t")
+        if name == b"content-encoding" or self._body:
             self._is_plain = False
 
     def on_body(self, body: bytes) -> None:

@@ -19,12 +19,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
 from app.core.answers import RemoteError, RequestNotSent, Result, plain_number
 from app.core.json_value import Json, JsonObject
+from app.core.value import value
 
 REVISION: Final = "2026-07-28"
 CLIENT_INFO: Final[JsonObject] = {"name": "plurnk-mcpd", "version": version("plurnk-mcpd")}
@@ -53,7 +54,8 @@ _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
-class Response(NamedTuple):
+@value
+class Response:
     """An answer. ``id`` is None where it came without one."""
 
     id: RequestId | None

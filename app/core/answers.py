@@ -5,15 +5,17 @@ an answer becomes depends on what was asked, and is decided by ``operations`` an
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
 from app.core.json_value import Json, JsonObject
 from app.core.problem import Problem
+from app.core.value import value
 
 
-class Result(NamedTuple):
+@value
+class Result:
     """A JSON-RPC result."""
 
     value: JsonObject

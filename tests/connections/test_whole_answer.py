@@ -29,7 +29,8 @@ SIMPLE: dict[str, tuple[bytes, WholeAnswer]] = {
     "no-type": (WHOLE.replace(b"Content-Type", b"X-Other"), WholeAnswer("", BODY)),
     "bytes-in-the-type": (WHOLE.replace(b"a/b", b"a/\xff"), WholeAnswer("a/\udcff", BODY)),
     "one-chunk": (CHUNKED + b"3\r\nabc\r\n0\r\n\r\n", WholeAnswer("", b"abc")),
-    "type-in-the-trailer": (CHUNKED + b"1\r\na\r\n0\r\nContent-Type: c/d\r\n\r\n", WholeAnswer("", b"a")),
+    "blanks-around-the-type": (WHOLE.replace(b" a/b", b"\ta/b \t"), WholeAnswer("a/b", BODY)),
+    "first-type-is-empty": (with_line(b"content-type:"), WholeAnswer("", BODY)),
     "empty": (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", WholeAnswer("", b"")),
 }
 OTHERS: dict[str, bytes] = {
@@ -48,6 +49,7 @@ OTHERS: dict[str, bytes] = {
     "encoded-as-nothing": with_line(b"Content-Encoding: identity"),
     "two-lengths": with_line(b"Content-Length: 3"),
     "length-and-chunks": with_line(b"Transfer-Encoding: chunked"),
+    "trailer": CHUNKED + b"1\r\na\r\n0\r\nContent-Type: c/d\r\n\r\n",
     "two-chunks": CHUNKED + b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n",
     "odd-lines": WHOLE.replace(b"\r\n", b"\n"),
     "odd-name": WHOLE.replace(b"Type:", b"Type :"),
@@ -85,6 +87,7 @@ LINES = st.sampled_from(
         b"Connection: x",
         b"Content-Type: a/b ",
         b"Content-Type:\tc/d",
+        b"Content-Type:",
         b"Content-Encoding: gzip",
         b"Upgrade: h2c",
         b"Trailer: X",
