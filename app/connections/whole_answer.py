@@ -36,7 +36,7 @@ class WholeAnswers:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
             self._is_plain = False
-        body = self._body
+        body, self._body = self._body, b""
         if self._messages == 1 and self._is_complete and self._is_plain and len(data) - len(body) <= HEAD_MAX:
             return WholeAnswer((self._content_type or b"").decode("utf-8", "surrogateescape"), body)
         self._parser = HttpResponseParser(self)
