@@ -163,7 +163,7 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
     # As with REST the size, the request and the result, to be repeated; what two events have in common, and the
     # arguments as text, once.
     assert counts.encoded == events + 5
-    assert counts.functions <= 545
+    assert counts.functions <= 465
 
 
 @pytest.mark.spec("lifecycle", "prepare")
