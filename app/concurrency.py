@@ -34,21 +34,24 @@ class Stop:
         """Take the loop that the block runs in: to look for it, Python 3.11 asks the system which process we are."""
         self._loop = loop
         self.is_called = False
-        """Whether somebody wanted it to end while it ran."""
+        """Whether somebody wanted it to end."""
         self._task: asyncio.Task[object] | None = None
         self._before = 0
         """How many others cancel the task already."""
 
-    def call(self) -> None:
-        """End the block where it is being waited in; nothing happens after it, or the second time."""
-        if self._task is not None and not self.is_called:
+    def cancel(self) -> None:
+        """End the block, or have it end as it begins; nothing happens after it, or the second time."""
+        if not self.is_called:
             self.is_called = True
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
     def __enter__(self) -> None:
         self._task = task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101 everything of ours runs in a task
         self._before = task.cancelling()
+        if self.is_called:
+            task.cancel()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -28,23 +28,28 @@ class LogLines:
         self._gathered: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop of the timer."""
+        """The loop that the last line came from, and its thread."""
+        self._thread = 0
         self._lock = threading.RLock()
 
     def info(self, line: str) -> None:
         """Write the line soon."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self.error(line)
-            return
+        loop = self._loop
+        # Python 3.11 asks the system which process we are whenever it looks for the running loop.
+        if loop is None or self._thread != threading.get_ident() or not loop.is_running():
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                self.error(line)
+                return
         masked = self._mask(line)
         with self._lock:
             self._gathered.append(masked)
             if len(self._gathered) >= GATHER_MAX:
                 self.flush()
             elif self._timer is None or self._loop is not loop:
-                self._loop, self._timer = loop, loop.call_later(GATHER_S, self.flush)
+                self._timer = loop.call_later(GATHER_S, self.flush)
+                self._loop, self._thread = loop, threading.get_ident()
 
     debug = info
 

@@ -111,7 +111,7 @@ async def run_stopped(*calls: str) -> tuple[list[str], anyio.CancelScope]:
             group.start_soon(run)
             await anyio.wait_all_tasks_blocked()
             for each in calls:
-                stop.call() if each == "stop" else within.cancel()
+                stop.cancel() if each == "stop" else within.cancel()
     return seen, within
 
 
@@ -129,20 +129,28 @@ async def test_who_cancels_more_than_the_block_is_not_stopped_by_it(calls: list[
     assert within.cancelled_caught
 
 
-async def test_a_stop_that_nobody_waits_for_any_more_does_nothing() -> None:
+async def test_a_stop_that_came_before_its_block_ends_it_at_its_first_wait() -> None:
+    stop, seen = Stop(asyncio.get_running_loop()), list[str]()
+    stop.cancel()
+    with anyio.fail_after(10), stop:
+        seen.append("begun")
+        await anyio.sleep_forever()
+    await checkpoint()
+    assert seen == ["begun"]
+
+
+async def test_a_stop_that_comes_after_its_block_does_nothing() -> None:
     stop = Stop(asyncio.get_running_loop())
-    stop.call()
     with stop:
         await checkpoint()
-    stop.call()
+    stop.cancel()
     await checkpoint()
-    assert not stop.is_called
 
 
 async def test_an_error_of_the_block_is_raised_though_it_was_stopped() -> None:
     async def fail(stop: Stop) -> None:
         with stop:
-            stop.call()
+            stop.cancel()
             try:
                 await anyio.sleep_forever()
             finally:

@@ -83,7 +83,8 @@ class AguiRun:
             ShuttingDown: the daemon takes up nothing.
             InputMalformed: the client's state does not fit into one event.
         """
-        with streams.stream(), streams.attend(receive, presence) as attention:
+        shields = self._stage is not Stage.OPERATION
+        with streams.stream(), streams.attend(receive, presence, shields=shields) as attention:
             view = StateView(self._workspace.state, self._asked.state)
             gone = partial(attention.stop, Ending.CLIENT_GONE)
             stream = EventStream(send, view, on_stall=gone)

@@ -191,7 +191,7 @@ class StreamableHttpTransport:
         """End every request in flight with AnswerLost and return once the last has ended."""
         self._is_closed = True
         for stop in self._in_flight:
-            stop.call()
+            stop.cancel()
         if self._in_flight:
             await self._settled_all.wait()
         return None

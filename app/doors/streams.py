@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from app.concurrency import cancel_scope
+from app.concurrency import Stop, cancel_scope
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Receive
 from app.doors.presence import Presence
@@ -46,14 +46,20 @@ class Attention:
 
     __slots__ = ("_companions", "_listening", "_presence", "_receive", "_registry", "_scope", "ending")
 
-    def __init__(self, registry: "OpenStreams", receive: Receive, presence: Presence | None) -> None:
+    def __init__(
+        self,
+        registry: "OpenStreams",
+        receive: Receive,
+        presence: Presence | None,
+        scope: anyio.CancelScope | Stop,
+    ) -> None:
         self.ending: Ending | None = None
         """Why the work was stopped; None while nobody stopped it."""
         self._registry = registry
         self._receive = receive
         self._presence = presence
         self._companions: list[Companion] = [] if presence is not None else [self._listen]
-        self._scope = cancel_scope()
+        self._scope = scope
         self._listening: anyio.CancelScope | None = None
 
     def __enter__(self) -> "Attention":
@@ -111,7 +117,7 @@ class _AttendedWork:
 
     __slots__ = ("_attention", "_scope", "_timer")
 
-    def __init__(self, attention: Attention, scope: anyio.CancelScope) -> None:
+    def __init__(self, attention: Attention, scope: anyio.CancelScope | Stop) -> None:
         self._attention = attention
         self._scope = scope
 
@@ -150,6 +156,7 @@ class OpenStreams:
         self.attended: set[Attention] = set()
         """The requests in flight, to be stopped at shutdown."""
         self._group: TaskGroup | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ending = False
         self._idle = anyio.Event()
 
@@ -201,17 +208,24 @@ class OpenStreams:
         """Count one less."""
         self._open -= 1
 
-    def attend(self, receive: Receive, presence: Presence | None = None) -> Attention:
+    def attend(
+        self, receive: Receive, presence: Presence | None = None, *, shields: bool = True
+    ) -> Attention:
         """Give the request's work attention during the block; its body must have been read before.
 
-        Without a presence somebody listens for the client's end.
+        Without a presence somebody listens for the client's end. Work that shields no part of itself, as operations do
+        not, is stopped at a lower price.
 
         Raises:
             ShuttingDown: nothing is taken up any more.
         """
         if self._is_ending:
             raise ShuttingDown
-        return Attention(self, receive, presence)
+        if shields:
+            return Attention(self, receive, presence, cancel_scope())
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return Attention(self, receive, presence, Stop(self._loop))
 
     def discard(self, attention: Attention) -> None:
         """Forget a request that is over."""

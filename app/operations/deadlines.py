@@ -38,4 +38,4 @@ class Deadlines:
                 self.heed(operation)
                 return
             if operation.driven is not None:
-                operation.driven.call()
+                operation.driven.cancel()

@@ -189,7 +189,7 @@ class OpenOperations:
         """Make the end of a machine that somebody else ended known, and stop the task that drives it."""
         self._ended(operation)
         if operation.driven is not None:
-            operation.driven.call()
+            operation.driven.cancel()
         else:
             operation.release()
 

@@ -52,7 +52,8 @@ async def answer(
     Raises:
         ShuttingDown: nothing was begun.
     """
-    with streams_of(scope).attend(receive, presence_of(scope)) as attention:
+    shields = stage is not Stage.OPERATION
+    with streams_of(scope).attend(receive, presence_of(scope), shields=shields) as attention:
         end: ActionOutcome | Problem | None = None
         with attention.work():
             try:

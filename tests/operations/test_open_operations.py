@@ -192,7 +192,7 @@ async def perform(  # noqa: C901, PLR0912 a table of commands
         case "time out":
             running = [each for each in house.board._open.all() if each.driven is not None]
             if running:
-                pick(running, index).driven.call()
+                pick(running, index).driven.cancel()
         case "expire":
             waiting_ones = [each for each in house.board._open.all() if each.is_waiting]
             if waiting_ones:

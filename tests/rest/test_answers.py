@@ -17,9 +17,9 @@ from tests.support.doors_house import doors_house
 pytestmark = pytest.mark.spec("agui")
 
 
-def route(work: Any) -> Route:
+def route(work: Any, stage: Stage = Stage.OPERATION) -> Route:
     async def handler(scope: Scope, receive: Receive, send: Send) -> None:
-        await answer(scope, receive, send, work, stage=Stage.OPERATION)
+        await answer(scope, receive, send, work, stage=stage)
 
     return Route("/work", AsgiEndpoint(handler))
 
@@ -73,7 +73,7 @@ async def test_what_is_shielded_completes_although_the_client_left() -> None:
             committed.set()
         return Done({})
 
-    async with doors_house(routes=[route(work)]) as doors:
+    async with doors_house(routes=[route(work, Stage.MANAGEMENT)]) as doors:
         async with anyio.create_task_group() as group:
             group.start_soon(doors.get, "/work")
             await entered.wait()
@@ -81,6 +81,26 @@ async def test_what_is_shielded_completes_although_the_client_left() -> None:
         left.set()
         with anyio.fail_after(5):
             await committed.wait()
+
+
+async def test_work_that_shields_nothing_ends_where_it_waits_when_the_client_left() -> None:
+    entered, ended = anyio.Event(), anyio.Event()
+
+    async def work() -> ActionOutcome:
+        entered.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        return Done({})
+
+    async with doors_house(routes=[route(work)]) as doors:
+        async with anyio.create_task_group() as group:
+            group.start_soon(doors.get, "/work")
+            await entered.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(5):
+            await ended.wait()
 
 
 async def test_a_client_that_left_is_sent_nothing() -> None:
