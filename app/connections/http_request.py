@@ -6,7 +6,7 @@ SPEC §connection; MCP 2026-07-28 basic/transports/streamable-http, Request Meta
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.connections.wire import CLIENT_INFO
 from app.core.answers import RequestNotSent
@@ -14,8 +14,9 @@ from app.core.json_value import JsonObject
 from app.core.param_headers import AnnotationInvalid, encode_value
 from app.core.param_headers import headers as param_headers
 
-REMEMBERED_MAX: Final = 256
-"""Characters of a name whose headers are remembered."""
+REMEMBERED_MAX: Final = 64
+"""Names of one connection whose headers are remembered, each of at most so many characters as follow."""
+REMEMBERED_LENGTH_MAX: Final = 256
 _NAME_MEMBER: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -60,7 +61,13 @@ class HeaderLines:
         return HeaderLines(self.text + others.text, self.names | others.names)
 
 
-def request_headers(method: str, params: JsonObject, input_schema: bytes | None) -> HeaderLines:
+Remembered: TypeAlias = dict[tuple[str, str], HeaderLines]
+"""The headers of methods with the names that they were used with; a connection's own, and gone with it."""
+
+
+def request_headers(
+    method: str, params: JsonObject, input_schema: bytes | None, remembered: Remembered
+) -> HeaderLines:
     """Return the headers that mirror a request's body. MCP 2026-07-28 basic/transports/streamable-http.
 
     Raises:
@@ -68,9 +75,13 @@ def request_headers(method: str, params: JsonObject, input_schema: bytes | None)
     """
     name = params.get("taskId" if method.startswith("tasks/") else _NAME_MEMBER.get(method, ""))
     if not isinstance(name, str):
-        lines = _remembered(method, None)
+        lines = _nameless(method)
+    elif (known := remembered.get((method, name))) is not None:
+        lines = known
     else:
-        lines = _remembered(method, name) if len(name) <= REMEMBERED_MAX else _naming(method, name)
+        lines = HeaderLines.of({"Mcp-Method": method, "Mcp-Name": encode_value(name)})
+        if len(remembered) < REMEMBERED_MAX and len(name) <= REMEMBERED_LENGTH_MAX:
+            remembered[method, name] = lines
     if input_schema is None or method != "tools/call":
         return lines
     arguments = params.get("arguments")
@@ -81,12 +92,9 @@ def request_headers(method: str, params: JsonObject, input_schema: bytes | None)
     return lines.and_of(mirrored) if mirrored else lines
 
 
-def _naming(method: str, name: str | None) -> HeaderLines:
-    named = {} if name is None else {"Mcp-Name": encode_value(name)}
-    return HeaderLines.of({"Mcp-Method": method, **named})
-
-
-_remembered: Final = lru_cache(maxsize=1024)(_naming)
+@lru_cache(maxsize=64)
+def _nameless(method: str) -> HeaderLines:
+    return HeaderLines.of({"Mcp-Method": method})
 
 
 def user_agent() -> str:

@@ -27,7 +27,7 @@ from app.concurrency import Latch, Stop
 from app.connections import wire
 from app.connections.http_exchange import Place, Post
 from app.connections.http_pool import HttpPool
-from app.connections.http_request import HeaderLines, request_headers, user_agent
+from app.connections.http_request import HeaderLines, Remembered, request_headers, user_agent
 from app.connections.http_response import (
     await_end,
     bearer_challenge,
@@ -126,6 +126,7 @@ class StreamableHttpTransport:
             }
         )
         self._place: Place | None = None
+        self._remembered: Remembered = {}
         self._loop = asyncio.get_running_loop()
         self._ids = count(1)
         self._in_flight: set[Stop] = set()
@@ -226,7 +227,7 @@ class StreamableHttpTransport:
     async def _exchange(self, exchange: _Exchange, authorization: str | None) -> Answer:
         """Send the request, following same-origin redirects that keep it whole, and return its answer."""
         body = self._written(exchange)
-        headers = request_headers(exchange.method, exchange.params, exchange.input_schema)
+        headers = request_headers(exchange.method, exchange.params, exchange.input_schema, self._remembered)
         if authorization is not None:
             headers = headers.and_of({"Authorization": authorization})
         url = self._url

@@ -1,26 +1,22 @@
 """The application around the routes: the gate, and Problems where no route answers. SPEC §security."""
 
-from collections.abc import Awaitable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Sequence
 from http import HTTPStatus
 
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute, Route
 from typing_extensions import override
 
 from app.actions.action import Host
-from app.doors.asgi import SENDER, Receive, Scope, Send
+from app.doors.asgi import SENDER, Endpoint, Receive, Scope, Send
 from app.doors.endpoint import AsgiEndpoint, Exposition
 from app.doors.problem_response import PROBLEM_JSON, blank_document, logged_internal, send_problem
 from app.doors.security import Gate
 from app.doors.streams import OpenStreams
 from app.tokens import Tokens
-
-REMEMBERED_MAX = 256
-"""Methods and paths whose routes are remembered."""
 
 
 class Application(FastAPI):
@@ -43,7 +39,22 @@ class Application(FastAPI):
         self.serves = host
         self.streams = streams
         self.exposition = exposition
-        self._found = lru_cache(maxsize=REMEMBERED_MAX)(self._find)
+        ours = [
+            each for each in routes if isinstance(each, Route) and isinstance(each.endpoint, AsgiEndpoint)
+        ]
+        self._plain: dict[tuple[str, str], Endpoint] = {
+            (method, each.path): each.endpoint
+            for each in ours
+            if not each.param_convertors
+            for method in each.methods or ()
+        }
+        """Endpoints by method and path."""
+        self._patterns = [
+            (each.methods or set(), each.path_regex.match, each.endpoint)
+            for each in ours
+            if each.param_convertors
+        ]
+        """Those of paths with parameters, which are texts; the first that matches answers."""
         self._gate = Gate(self._routed, settings=host.settings, tokens=tokens)
 
     @override
@@ -53,11 +64,17 @@ class Application(FastAPI):
         await self._gate(scope, receive, scope.pop(SENDER, send))
 
     def _routed(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        try:
-            endpoint, scope["path_params"] = self._found(scope["method"], scope["path"])
-        except LookupError:  # Not even a method has what is no request.
+        if scope["type"] != "http":
             return self._otherwise(scope, receive, send)
-        return endpoint(scope, receive, send)
+        method, path = scope["method"], scope["path"]
+        endpoint = self._plain.get((method, path))
+        if endpoint is not None:
+            return endpoint(scope, receive, send)
+        for methods, match, parametrised in self._patterns:
+            if method in methods and (found := match(path)) is not None:
+                scope["path_params"] = found.groupdict()
+                return parametrised(scope, receive, send)
+        return self._otherwise(scope, receive, send)
 
     async def _otherwise(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -66,18 +83,6 @@ class Application(FastAPI):
             await _unrouted(refusal)(scope, receive, send)
         except Exception as failure:  # noqa: BLE001 the border of a request: a bug answers it, and no other
             await send_problem(send, logged_internal(failure))
-
-    def _find(self, method: str, path: str) -> tuple[AsgiEndpoint, Mapping[str, str]]:
-        """Return what answers such requests, whatever happens, and the parameters of their path.
-
-        Raises:
-            LookupError: nothing does; the router says why.
-        """
-        for route in self.router.routes:
-            match, found = route.matches({"type": "http", "method": method, "path": path})
-            if match is Match.FULL and isinstance(endpoint := found["endpoint"], AsgiEndpoint):
-                return endpoint, found["path_params"]
-        raise LookupError(path)
 
 
 def build_application(

@@ -8,6 +8,12 @@ import pytest
 from yarl import URL
 
 from app.connections.http_pool import HttpPool
+from app.connections.http_request import (
+    REMEMBERED_LENGTH_MAX,
+    REMEMBERED_MAX,
+    Remembered,
+    request_headers,
+)
 from app.connections.streamable_http import StreamableHttpTransport
 from app.core.answers import (
     Answer,
@@ -199,3 +205,23 @@ async def test_a_proxy_is_not_taken_for_who_answered() -> None:
         assert value(await transport.request("tools/call", {"name": "echo"})) == OK
         assert noting.noted == [(Result, None)]
         await pool.close()
+
+
+def test_the_headers_of_a_name_are_rendered_once_and_of_so_many_names_kept() -> None:
+    remembered: Remembered = {}
+    for number in range(REMEMBERED_MAX + 8):
+        lines = request_headers("tools/call", {"name": f"t{number}"}, None, remembered)
+        assert lines.text == f"Mcp-Method: tools/call\r\nMcp-Name: t{number}\r\n"
+    assert len(remembered) == REMEMBERED_MAX
+    assert request_headers("tools/call", {"name": "t1"}, None, remembered) is remembered["tools/call", "t1"]
+    assert request_headers("prompts/get", {"name": "t1"}, None, remembered).text.startswith(
+        "Mcp-Method: prom"
+    )
+
+
+def test_a_long_name_is_not_remembered_and_a_request_without_one_has_no_name() -> None:
+    remembered: Remembered = {}
+    long = "x" * (REMEMBERED_LENGTH_MAX + 1)
+    assert long in request_headers("resources/read", {"uri": long}, None, remembered).text
+    assert request_headers("tools/list", {"name": "t"}, None, remembered).names == {"mcp-method"}
+    assert not remembered

@@ -39,6 +39,10 @@ class _Head:
     status: int
     headers: CIMultiDictProxy[str]
 
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("Content-Type", "")
+
 
 def _head(data: bytes) -> None:
     headers = CIMultiDict[str]()
