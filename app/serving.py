@@ -32,7 +32,7 @@ log = structlog.get_logger("plurnk.serving")
 
 CLEAN_UP_MARGIN_MS = 1000
 """How much of the shutdown's time is left for the store and the process after the connections."""
-YOUNG_MAX = 10_000
+YOUNG_MAX = 20_000
 """Objects that are made before the garbage collector looks at them; more would make each look a stall."""
 ABRUPT = 128
 """Added to a signal's number, the exit status of a process that it ended at once."""
