@@ -91,6 +91,10 @@ class _Course:
         await self._run(least)
         warm = await self._run(least * 2)
         self.count = max(least, int(warm.rate * effort.block_s) // self.in_flight * self.in_flight)
+        if self.target.warm_s:
+            await self._run(
+                max(least, int(warm.rate * self.target.warm_s) // self.in_flight * self.in_flight)
+            )
 
     async def block(self) -> None:
         """Run one."""

@@ -47,6 +47,8 @@ class Target:
     """Beyond which it would only take longer."""
     may_fail: bool = False
     """Whether a scenario that it cannot do goes on without it."""
+    warm_s: float = 0.0
+    """How long it is called before its first block: a just-in-time compiler has to have seen the calls."""
 
     def cpu(self) -> float:
         """Return the CPU seconds so far."""
