@@ -1,6 +1,7 @@
 """What of anyio is made in every call or kept by every attachment, at less than half the price."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cache
 from types import TracebackType
 
@@ -61,6 +62,23 @@ class Stop:
             return False
         # Where somebody else cancels the task too, that goes on.
         return task.uncancel() <= self._before and kind is asyncio.CancelledError
+
+
+class Bracket:
+    """A block with a call before it and one after it, however it ends, at a fraction of ``contextmanager``'s price."""
+
+    __slots__ = ("_begin", "_end")
+
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+        """Take the two; where the first raises, the block is not entered and the second not called."""
+        self._begin = begin
+        self._end = end
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
 
 
 class Latch:

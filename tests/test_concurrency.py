@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from app.concurrency import Latch, Stop, cancel_scope
+from app.concurrency import Bracket, Latch, Stop, cancel_scope
 
 
 async def test_a_scope_is_one_of_anyio() -> None:
@@ -159,3 +159,33 @@ async def test_an_error_of_the_block_is_raised_though_it_was_stopped() -> None:
     with pytest.raises(ValueError, match="its own"):
         await fail(Stop(asyncio.get_running_loop()))
     await checkpoint()
+
+
+def test_a_bracket_calls_before_and_after_its_block_however_that_ends() -> None:
+    seen: list[str] = []
+
+    def block(*, fails: bool) -> None:
+        with Bracket(lambda: seen.append("begin"), lambda: seen.append("end")):
+            seen.append("block")
+            if fails:
+                raise ValueError("its own")
+
+    block(fails=False)
+    with pytest.raises(ValueError, match="its own"):
+        block(fails=True)
+    assert seen == ["begin", "block", "end"] * 2
+
+
+def test_a_bracket_whose_begin_raises_has_no_end() -> None:
+    seen: list[str] = []
+
+    def refuse() -> None:
+        raise ValueError("full")
+
+    def block() -> None:
+        with Bracket(refuse, lambda: seen.append("end")):
+            seen.append("block")
+
+    with pytest.raises(ValueError, match="full"):
+        block()
+    assert not seen

@@ -47,11 +47,8 @@ async def perform(
     """
     row, members = _found(action)
     run = _run(host, principal, workspace, observe, thread_id)
-    run.workspace.begin_use()
-    try:
+    with run.workspace.in_use():
         return await _recorded(run, row, members)
-    finally:
-        run.workspace.end_use()
 
 
 async def resume(

@@ -245,7 +245,7 @@ class Operation:
 
     def _result(self, result: Result) -> Step:
         server = self.work.server
-        if result.size > self.work.max_result and result.is_larger_than(self.work.max_result):
+        if result.is_larger_than(self.work.max_result):
             return self.fail(ResultTooLarge(server, limit=self.work.max_result, setting="PLURNK_MAX_RESULT"))
         match result.value.get("resultType"):
             case None | "complete":
@@ -381,7 +381,7 @@ class Operation:
         return self.ending or Ask(questions)
 
     def _end(self, event: OperationEvent, ending: Ending) -> Ending:
-        self.state = advance(self.state, event)
+        self._move(event)
         if self.ending is None:
             self.ending = ending
         return self.ending

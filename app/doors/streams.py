@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from app.concurrency import Stop, cancel_scope
+from app.concurrency import Bracket, Stop, cancel_scope
 from app.core.problems import ShuttingDown, TooMany
 from app.doors.asgi import Receive
 from app.doors.presence import Presence
@@ -132,21 +132,6 @@ class _AttendedWork:
         return self._scope.__exit__(kind, error, trace)
 
 
-class _OpenStream:
-    """The block during which one stream is open."""
-
-    __slots__ = ("_registry",)
-
-    def __init__(self, registry: "OpenStreams") -> None:
-        self._registry = registry
-
-    def __enter__(self) -> None:
-        self._registry.open()
-
-    def __exit__(self, *_: object) -> None:
-        self._registry.close()
-
-
 class OpenStreams:
     """The registry of requests in flight and the owner of their companions."""
 
@@ -186,13 +171,13 @@ class OpenStreams:
         """How many streams are open."""
         return self._open
 
-    def stream(self) -> "_OpenStream":
+    def stream(self) -> AbstractContextManager[None]:
         """Count one open stream during the block.
 
         Raises:
             TooMany: the limit is reached, as the block begins.
         """
-        return _OpenStream(self)
+        return Bracket(self.open, self.close)
 
     def open(self) -> None:
         """Count one more open stream.

@@ -13,9 +13,7 @@ def published_server(snapshot: WorkspaceSnapshot[Connection], server: str) -> Pu
         ServerNotFound: there is no such server.
         ServerNotConnected: it was never connected.
     """
-    found = snapshot.servers.get(server)
-    if found is None:
-        raise ServerNotFound(server)
+    found = _found(snapshot, server)
     if found.published is None:
         raise _not_connected(found)
     return found.published
@@ -30,12 +28,17 @@ def connected_server(
         ServerNotFound: there is no such server.
         ServerNotConnected: it cannot serve now.
     """
-    found = snapshot.servers.get(server)
-    if found is None:
-        raise ServerNotFound(server)
+    found = _found(snapshot, server)
     if found.published is None or not found.is_connected:
         raise _not_connected(found)
     return found, found.published
+
+
+def _found(snapshot: WorkspaceSnapshot[Connection], server: str) -> ServerSnapshot[Connection]:
+    found = snapshot.servers.get(server)
+    if found is None:
+        raise ServerNotFound(server)
+    return found
 
 
 def _not_connected(server: ServerSnapshot[Connection]) -> ServerNotConnected:

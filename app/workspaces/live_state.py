@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 import structlog
 
+from app.concurrency import Bracket
 from app.core.json_value import JsonObject
 
 log = structlog.get_logger("plurnk.workspace")
@@ -60,21 +61,6 @@ def _current_task() -> "asyncio.Task[Any] | None":
         return asyncio.current_task()
     except RuntimeError:  # No loop runs here.
         return None
-
-
-class _Gathering:
-    """The block of ``LiveState.one_change``."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, state: "LiveState") -> None:
-        self._state = state
-
-    def __enter__(self) -> None:
-        self._state.begin_gathering()
-
-    def __exit__(self, *_: object) -> None:
-        self._state.end_gathering()
 
 
 class LiveState:
@@ -174,7 +160,7 @@ class LiveState:
 
     def one_change(self) -> AbstractContextManager[None]:
         """Gather every put and drop inside the block, which must not await, into one delta."""
-        return _Gathering(self)
+        return Bracket(self.begin_gathering, self.end_gathering)
 
     def begin_gathering(self) -> None:
         """Enter one more of such blocks."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import anyio
 from anyio.abc import TaskGroup
 
-from app.concurrency import Latch
+from app.concurrency import Bracket, Latch
 from app.core.connection_state import ConnectionState
 from app.core.definitions import HttpDefinition, StdioDefinition
 from app.core.problem import Stage
@@ -60,21 +60,6 @@ class Lease:
     def release(self) -> None:
         """Stop counting the operation. Idempotent."""
         self._gate.leave(self.operation)
-
-
-class _Use:
-    """The block of one user of a workspace; every call is one."""
-
-    __slots__ = ("_workspace",)
-
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def __enter__(self) -> None:
-        self._workspace.begin_use()
-
-    def __exit__(self, *_: object) -> None:
-        self._workspace.end_use()
 
 
 class Workspace:
@@ -227,7 +212,7 @@ class Workspace:
 
     def in_use(self) -> AbstractContextManager[None]:
         """Keep the workspace from being idle during the block."""
-        return _Use(self)
+        return Bracket(self.begin_use, self.end_use)
 
     def begin_use(self) -> None:
         """Count one more user."""
