@@ -129,6 +129,26 @@ async def test_who_cancels_more_than_the_block_is_not_stopped_by_it(calls: list[
     assert within.cancelled_caught
 
 
+async def test_who_stops_an_outer_block_too_is_not_stopped_by_the_inner_one() -> None:
+    loop, seen = asyncio.get_running_loop(), list[str]()
+    outer, inner = Stop(loop), Stop(loop)
+
+    async def run() -> None:
+        with outer:
+            with inner:
+                await anyio.sleep_forever()
+            seen.append("behind the inner block")
+        seen.append("behind the outer block")
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await anyio.wait_all_tasks_blocked()
+            inner.cancel()
+            outer.cancel()
+    assert seen == ["behind the outer block"]
+
+
 async def test_a_stop_that_came_before_its_block_ends_it_at_its_first_wait() -> None:
     stop, seen = Stop(asyncio.get_running_loop()), list[str]()
     stop.cancel()

@@ -156,3 +156,20 @@ def test_keywords_that_look_at_a_whole_value_are_counted_by_its_bytes() -> None:
     budget = Budget(nodes=10, in_place=0, patterns=0, stepwise=0, whole=10)
     assert budget.excess("x" * 4_000_000) is None
     assert budget.excess("x" * 6_000_000) == "is too large to be checked against this schema"
+
+
+@pytest.mark.parametrize(
+    "budget, value",
+    [
+        (Budget(nodes=1, in_place=0, patterns=0, stepwise=2_500), [1, 1]),
+        (Budget(nodes=40_000_000, in_place=0, patterns=0, stepwise=0), [1, 1]),
+        (Budget(nodes=1, in_place=4_000, patterns=0, stepwise=0), [[1]]),
+        (Budget(nodes=1, in_place=0, patterns=40_000_000, stepwise=0), [1, 10]),
+        (Budget(nodes=1, in_place=0, patterns=0, stepwise=0, whole=9_000_000), [1, 10]),
+    ],
+)
+def test_what_is_small_enough_to_be_let_through_uncounted_is_never_too_much(
+    budget: Budget, value: Json
+) -> None:
+    assert budget.excess(value) is not None
+    assert budget.excess(1) is None
