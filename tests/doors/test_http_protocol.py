@@ -334,3 +334,23 @@ async def test_an_answer_that_is_sent_at_once_is_the_one_of_two_messages(
             answers.append(re.sub(rb"date: [^\r]+", b"", await loopback.raw(asked)))
     assert answers[0] == answers[1]
     assert set(said) == {is_at_once}
+
+
+@pytest.mark.spec("agui")
+async def test_to_a_client_that_is_gone_nothing_is_written_at_once() -> None:
+    said, gone = list[bool](), anyio.Event()
+
+    async def application(scope: Scope, _receive: Receive, _send: Send) -> None:
+        presence = presence_of(scope)
+        assert presence is not None
+        presence.watch(gone.set)
+        await gone.wait()
+        said.append(scope.pop(SENDER).at_once(200, b"text/plain", b"x"))
+
+    async with served(application) as loopback:
+        async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+            await stream.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        with anyio.fail_after(5):
+            while not said:
+                await anyio.sleep(0.005)
+    assert said == [False]
