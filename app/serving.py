@@ -19,6 +19,7 @@ from app import logs
 from app.configuration import Configuration
 from app.core.masking import Mask
 from app.doors.accepting import accept
+from app.doors.gathered_transport import Clients
 from app.doors.http_protocol import HttpProtocol
 from app.home import Home, HomeRefused
 from app.log_lines import LogLines
@@ -56,10 +57,16 @@ class Server(uvicorn.Server):
         self._on_signal = on_signal
         self._before_abrupt_end = before_abrupt_end
         self._signals = 0
+        self._clients = Clients(self.server_state, asyncio.get_running_loop())
 
     def new_client(self) -> HttpProtocol:
         """Return the protocol of one more client; ``serve`` has begun."""
-        return HttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return HttpProtocol(
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            clients=self._clients,
+        )
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -59,9 +59,6 @@ class Place:
         connection = await self._connector.connect(self._request, [], NO_TIMEOUT)
         handler = cast("BoundedHandler", connection.protocol)
         handler.lease = connection
-        if handler.has_hung_up():
-            connection.close()
-            raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
         self._is_ready = True
         self._common.clear()
         return handler
@@ -104,8 +101,8 @@ class Post:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a byte of the request may have left."""
-        return self._transport is not None
+        """Whether a byte of the request may have left, while it is not closed."""
+        return self._transport is not None and (self._handler is None or self._handler.has_begun)
 
     @property
     def peer(self) -> str | None:
@@ -126,18 +123,17 @@ class Post:
     def begin(
         self, place: Place, handler: BoundedHandler, headers: HeaderLines, body: bytes
     ) -> "asyncio.Future[WholeAnswer | None]":
-        """Write the request; the answer is awaited, and taken where it is whole, else its head is read.
+        """Have the request written soon; the answer is awaited, and taken where it is whole, else its head is read.
 
         Raises:
-            aiohttp.ClientError: the connection was closed before.
+            aiohttp.ClientError: the connection was closed before; where that shows later, what is awaited raises it.
         """
         self._place, self._handler = place, handler
         head, transport = place.head(headers, len(body)), handler.transport
         if transport is None:
             raise aiohttp.ClientConnectionResetError("the connection was closed before the request")
-        awaited, self._transport = handler.begin(), transport
-        transport.write(head + body)
-        return awaited
+        self._transport = transport
+        return handler.begin(head + body)
 
     def take(self, whole: WholeAnswer | None) -> bool:
         """Return whether this is the whole answer, after which the connection is given back."""

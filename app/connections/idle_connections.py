@@ -28,11 +28,11 @@ class IdleConnections:
         self._is_closed = False
 
     def take(self) -> BoundedHandler | None:
-        """Return one whose peer is there, if any; those whose peer is not are closed."""
+        """Return one whose peer is there as far as the loop noticed, if any; the others are closed."""
         connections = self._connections
         while connections:
             connection = connections.pop()
-            if self._loop.time() - connection.idle_since <= KEEPALIVE_S and not connection.has_hung_up():
+            if self._loop.time() - connection.idle_since <= KEEPALIVE_S and not connection.is_closed:
                 return connection
             connection.lease.close()
         return None

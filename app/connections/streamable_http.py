@@ -265,17 +265,19 @@ class StreamableHttpTransport:
             RequestNotSent: nothing was written.
             AnswerLost: the request may have been read.
         """
-        for _ in range(FRESH_CONNECTIONS_MAX):
+        fresh = 0
+        while fresh < FRESH_CONNECTIONS_MAX:
             post = Post()
             try:
                 handler = place.take()
                 if handler is None:
+                    fresh += 1
                     handler = await place.connect()
                 if not post.take(await post.begin(place, handler, headers, body)):
                     await post.read_head()
             except (aiohttp.ClientError, HttpProcessingError, OSError, RuntimeError) as error:
-                post.close()
                 exchange.is_begun |= post.is_begun
+                post.close()
                 _require_unsent(error, is_begun=exchange.is_begun)
             except BaseException:
                 exchange.is_begun |= post.is_begun

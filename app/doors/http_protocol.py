@@ -16,6 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from app.doors.asgi import SENDER, WHOLE_BODY
+from app.doors.gathered_transport import Clients, GatheredTransport
 from app.doors.presence import KEY, Presence
 
 HEAD_TIMEOUT_S = 30.0
@@ -42,8 +43,10 @@ class PipelineFull(Exception):
 class HttpProtocol(HttpToolsProtocol):
     """One client's connection."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, clients: Clients | None = None, **kwargs: Any) -> None:
+        """Take what uvicorn gives, and what the server's clients have in common."""
         super().__init__(*args, **kwargs)
+        self._clients = Clients(self.server_state, self.loop) if clients is None else clients
         self._is_in_head = False
         self._has_read_head = False
         """Whether the head of the request ended in what is being read, so that nobody saw any of its body yet."""
@@ -55,7 +58,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as uvicorn does
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", GatheredTransport(transport, self._clients)))
         self._expect_head()
         if len(self.connections) > (limit := strangers_max()):
             self._turn_a_stranger_away(limit)

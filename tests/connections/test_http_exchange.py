@@ -1,14 +1,17 @@
 """http_exchange.py: what a head is, and which connections carry no request."""
 
+import anyio
 import pytest
+from aiohttp import ClientConnectionResetError
 from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
-from app.connections.http_exchange import COMMON_MAX
+from app.connections.http_connector import BoundedHandler
+from app.connections.http_exchange import COMMON_MAX, Place, Post
 from app.connections.http_pool import HttpPool
 from app.connections.http_request import HeaderLines
-from app.core.answers import AnswerLost
+from app.core.answers import AnswerLost, RequestNotSent
 from app.settings import Settings
 from tests.support.http_way import OK, transport_to, value
 from tests.support.scripted_http import scripted_http
@@ -68,6 +71,147 @@ async def test_a_pooled_connection_that_the_server_closed_is_never_used_for_a_re
             peer.drop_connections()
             await checkpoint()  # The peer is on this very loop and closes at its next turn.
         assert len(peer.of("tools/call")) == 20
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("number", [1, 2, 5])
+async def test_nor_are_those_that_several_requests_take_at_once(number: int) -> None:
+    async with scripted_http() as peer, transport_to(peer) as transport:
+
+        async def call() -> None:
+            assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+
+        for _ in range(20):
+            async with anyio.create_task_group() as group:
+                for _ in range(number):
+                    group.start_soon(call)
+            peer.drop_connections()
+            await checkpoint()
+        assert len(peer.of("tools/call")) == 20 * number
+        assert peer.connections >= 20 * number
+
+
+async def pooled(place: Place, number: int) -> list[BoundedHandler]:
+    """Return so many connections that had a request each."""
+    posts = [Post() for _ in range(number)]
+    handlers = [await place.connect() for _ in posts]
+    for post, handler in zip(posts, handlers, strict=True):
+        assert post.take(await post.begin(place, handler, HeaderLines.of({}), CALLED))
+        post.close()
+    return [handler for _ in handlers if (handler := place.take()) is not None]
+
+
+CALLED = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}'
+
+
+@pytest.mark.spec("connection")
+async def test_nor_is_one_whose_end_the_loop_has_not_noticed() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place = pool.place(URL(peer.url), CIMultiDict())
+        handlers = await pooled(place, 3)
+        peer.drop_connections()
+        await checkpoint()
+        posts = [Post() for _ in handlers]
+        begun = [
+            post.begin(place, handler, HeaderLines.of({}), CALLED)
+            for post, handler in zip(posts, handlers, strict=True)
+        ]
+        for post, answer in zip(posts, begun, strict=True):
+            with pytest.raises(ClientConnectionResetError):
+                await answer
+            assert not post.is_begun
+            post.close()
+        assert len(peer.of("tools/call")) == 3
+        await pool.close()
+
+
+@pytest.mark.spec("connection")
+async def test_what_comes_before_a_request_has_left_answers_it_not() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place = pool.place(URL(peer.url), CIMultiDict())
+        handlers, posts = await pooled(place, 2), [Post(), Post()]
+        first, second = [
+            post.begin(place, handler, HeaderLines.of({}), CALLED)
+            for post, handler in zip(posts, handlers, strict=True)
+        ]
+        # As the loop says it where it reads before the turn ends.
+        handlers[1].data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        with pytest.raises(ClientConnectionResetError):
+            await second
+        assert not posts[1].is_begun
+        assert posts[0].take(await first)
+        posts[1].close()
+        assert len(peer.of("tools/call")) == 3
+        await pool.close()
+
+
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("others", [0, 3])
+async def test_what_a_server_said_unasked_since_is_no_answer(others: int) -> None:
+    async with scripted_http() as peer, transport_to(peer) as transport:
+
+        async def call() -> None:
+            assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+
+        for _ in range(20):
+            async with anyio.create_task_group() as group:
+                for _ in range(1 + others):
+                    group.start_soon(call)
+            # The loop does not read it before the next request is under way.
+            peer.say_unasked(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        assert len(peer.of("tools/call")) == 20 * (1 + others)
+
+
+@pytest.mark.spec("calls")
+async def test_a_request_that_nobody_wants_any_more_before_it_leaves_does_not_leave() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place, posts = pool.place(URL(peer.url), CIMultiDict()), [Post() for _ in range(4)]
+        handlers = [await place.connect() for _ in posts]
+        body = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{}}'
+        first, second, third, fourth = [
+            post.begin(place, handler, HeaderLines.of({}), body % number)
+            for number, (post, handler) in enumerate(zip(posts, handlers, strict=True))
+        ]
+        second.cancel()
+        posts[2].close()
+        # The first was alone and left at once; the others wait for the end of the turn.
+        assert [post.is_begun for post in posts[:2]] == [True, False]
+        assert await first is not None
+        assert await fourth is not None
+        with pytest.raises(ClientConnectionResetError):
+            await third
+        assert sorted(seen.message["id"] for seen in peer.of("tools/call")) == [0, 3]
+        for post in posts:
+            post.close()
+        await pool.close()
+
+
+@pytest.mark.spec("calls")
+async def test_of_requests_that_a_close_ends_before_they_left_that_is_known() -> None:
+    async with scripted_http() as peer, transport_to(peer) as transport:
+        ends: list[type[Exception]] = []
+
+        async def call() -> None:
+            try:
+                await transport.request("tools/call", {"name": "echo"})
+            except (RequestNotSent, AnswerLost) as error:
+                ends.append(type(error))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(call)  # So that there are as many connections.
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(call)
+            await checkpoint()
+            await transport.close()
+        seen = len(peer.of("tools/call")) - 4
+        assert ends.count(RequestNotSent) == 4 - seen
+        assert ends.count(AnswerLost) == seen
+        assert seen <= 1
 
 
 @pytest.mark.spec("calls")

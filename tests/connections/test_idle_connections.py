@@ -1,7 +1,6 @@
 """idle_connections.py: who is taken, and how long nobody may want a connection."""
 
 import pytest
-from anyio.lowlevel import checkpoint
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -25,7 +24,7 @@ async def test_the_last_one_is_taken_first_and_none_that_its_peer_closed() -> No
         assert idle.take() is third
         assert third.transport is not None
         peer.drop_connections()
-        await checkpoint()
+        await eventually(lambda: first.is_closed and second.is_closed)
         assert idle.take() is None
         assert first.transport is None
         third.lease.close()

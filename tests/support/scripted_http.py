@@ -177,6 +177,11 @@ class ScriptedHttp:
         for writer in tuple(self._writers):
             writer.close()
 
+    def say_unasked(self, data: bytes) -> None:
+        """Send this on every open connection."""
+        for writer in self._writers:
+            writer.write(data)
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
         self.connections += 1
