@@ -136,13 +136,18 @@ def _render_json(event: EventDict) -> str:
     return orjson.dumps(_with_traceback(event), default=repr).decode()
 
 
-def _render_plain(event: EventDict) -> str:
+def render_plain(event: EventDict) -> str:
     """Return the line that structlog's console renderer writes without colours, for a quarter of what it costs."""
     moment, level, name = event.pop("timestamp"), event.pop("level"), str(event.pop("event", ""))
     traceback = _with_traceback(event).pop("exception", None)
     stated = " ".join([f"{key}={_stated(event[key])}" for key in sorted(event)])
-    line = f"{moment} [{level:<9}] {name if name.isprintable() else repr(name):<30} {stated}".rstrip()
+    line = f"{moment} {_named(level, name)} {stated}".rstrip()
     return line if traceback is None else f"{line}\n{_harmless(traceback)}"
+
+
+@lru_cache(maxsize=256)
+def _named(level: str, name: str) -> str:
+    return f"[{level:<9}] {name if name.isprintable() else repr(name):<30}"
 
 
 def _with_traceback(event: EventDict) -> EventDict:
@@ -171,6 +176,6 @@ def _stated(value: object) -> str:
 def _for_a_person() -> Render:
     """Return what writes for a person: in colours on a terminal, else plain."""
     if not sys.stderr.isatty():
-        return _render_plain
+        return render_plain
     coloured = structlog.dev.ConsoleRenderer()
     return lambda event: coloured(None, "", _escape(_with_traceback(event)))

@@ -108,7 +108,7 @@ async def _serve_on(listening: socket.socket, daemon: Daemon, home: Home, lines:
     settings, asked = daemon.host.settings, anyio.Event()
     loop = asyncio.get_running_loop()
     server = Server(
-        _uvicorn_config(daemon),
+        uvicorn_config(daemon),
         on_signal=lambda: loop.call_soon_threadsafe(asked.set),
         before_abrupt_end=lines.flush,
     )
@@ -149,7 +149,8 @@ def _spare_the_collector() -> None:
     gc.set_threshold(YOUNG_MAX)
 
 
-def _uvicorn_config(daemon: Daemon) -> uvicorn.Config:
+def uvicorn_config(daemon: Daemon) -> uvicorn.Config:
+    """Return how uvicorn is run: with our protocol, and nothing of its own around the application."""
     return uvicorn.Config(
         daemon.app,
         http=HttpProtocol,

@@ -140,6 +140,9 @@ class Mask:
         """Return the text with every stretch that shows a known value replaced by ``***``."""
         if not self._holders or len(text) < GRAM:
             return text
+        # Most lines have no view but themselves, and are found to show nothing without another copy.
+        if "%" not in text and "\\" not in text and text.isascii() and self._has_no_beginning(text):
+            return text
         raw = text.encode("utf-8", "surrogatepass")
         found = self._search(raw)
         if b"%" in raw:
@@ -148,16 +151,17 @@ class Mask:
             found += self._search_decoded(raw, b"\\", _json_unescaped)
         return _blotted(raw, found) if found else text
 
+    def _has_no_beginning(self, characters: str) -> bool:
+        """Return whether no needle begins in the text, as far as that shows sooner than by its characters."""
+        needles = self._needles
+        return len(needles) < len(characters) and not any(map(characters.__contains__, needles))
+
     def _search(self, data: bytes) -> list[_Range]:
         """Return the stretches that give a value away, in ascending order of their first needle byte."""
         needles, characters = self._needles, data.decode("latin-1")
         found: list[_Range] = []
-        if len(needles) < len(data):
-            for beginning in needles:
-                if beginning in characters:
-                    break
-            else:
-                return found
+        if self._has_no_beginning(characters):
+            return found
         for start in range(len(data) - GRAM + 1):
             candidates = needles.get(characters[start : start + GRAM])
             if candidates is not None:
