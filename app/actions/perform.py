@@ -143,7 +143,7 @@ async def _recorded(run: Run, row: Action[Any], members: dict[str, Any]) -> Acti
             kind=row.kind,
             server=server,
             outcome=outcome,
-            ms=round(seconds * 1000, 2),
+            ms=int(seconds * 100_000) / 100,
         )
         if trail is not None and not trail.is_left:
             await _audit(run, trail.row(outcome, datetime.now(UTC)))

@@ -53,6 +53,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
+        self._idle_since: float | None = None
+        """When the last answer ended, while there is no request."""
+        self._idle_timer: asyncio.TimerHandle | None = None
         self.presence = Presence()
         self.connected_at = self.loop.time()
 
@@ -67,7 +70,8 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_timer()
         self._forget_stall()
-        super()._unset_keepalive_if_required()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         super().connection_lost(exc)
         self.presence.end()
 
@@ -89,8 +93,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINE_MAX:
             raise PipelineFull
-        if self.timeout_keep_alive_task is not None:
-            super()._unset_keepalive_if_required()
+        self._idle_since = None
         super().on_message_begin()
         scope: Any = self.scope
         scope[KEY] = self.presence
@@ -101,8 +104,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_in_head, self._has_read_head = False, True
         if self._head_timer is not None:
             self._forget_timer()
-        if self.timeout_keep_alive_task is not None:
-            super()._unset_keepalive_if_required()  # The answer before ended after this head had begun.
+        self._idle_since = None  # Where the answer before ended after this head had begun.
         if not self.url.startswith(b"/") and (target := _ABSOLUTE.match(self.url)):
             # What the target names is the host, whatever the header says. RFC 9112 §3.2.2
             self.headers[:] = [header for header in self.headers if header[0] != b"host"]
@@ -129,11 +131,21 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     @override
-    def _unset_keepalive_if_required(self) -> None:
-        """Leave the timer: of what comes after an answer only the next request prolongs the connection.
+    def on_response_complete(self) -> None:
+        """Do what uvicorn does, but leave a timer that runs: it looks again where the connection was used meanwhile.
 
-        The rest of a refused body, or blank lines, would keep it for ever.
+        Only a next request prolongs the connection: the rest of a refused body, or blank lines, would keep it for ever.
         """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_at_idleness)
 
     @override
     def pause_writing(self) -> None:
@@ -154,6 +166,16 @@ class HttpProtocol(HttpToolsProtocol):
         """Whether no response is being written."""
         cycle: Any = self.cycle  # None before the first request, whatever uvicorn's annotation says.
         return cycle is None or cycle.response_complete
+
+    def _look_at_idleness(self) -> None:
+        self._idle_timer = None
+        if self._idle_since is None:
+            return
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._idle_timer = self.loop.call_later(left, self._look_at_idleness)
+        else:
+            self.transport.close()
 
     def _expect_head(self) -> None:
         self._head_timer = self.loop.call_later(HEAD_TIMEOUT_S, self._head_is_late)

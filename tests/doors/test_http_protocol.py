@@ -4,7 +4,7 @@ import re
 import resource
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -13,7 +13,7 @@ from anyio.abc import SocketStream
 from app.doors import http_protocol
 from app.doors.asgi import SENDER, WHOLE_BODY, Receive, Scope, Send, send_whole
 from app.doors.body import read_bytes
-from app.doors.http_protocol import AT_ONCE_MAX, HEAD_MAX
+from app.doors.http_protocol import AT_ONCE_MAX, HEAD_MAX, HttpProtocol
 from app.doors.presence import presence_of
 from tests.support.loopback import Loopback, served
 
@@ -168,6 +168,30 @@ async def test_a_request_whose_head_began_before_the_last_answer_is_not_taken_fo
                 answer = await stream.receive()
                 while not answer.endswith(b"{}"):
                     answer += await stream.receive()
+
+
+async def test_each_answer_prolongs_its_connection_whenever_the_timer_looks(loopback: Loopback) -> None:
+    loopback.server.config.timeout_keep_alive = 60
+    async with await anyio.connect_tcp("127.0.0.1", loopback.port) as stream:
+
+        async def connection() -> HttpProtocol:
+            await stream.send(GET + b"\r\n")
+            answer = await stream.receive()
+            while not answer.endswith(b"{}"):
+                answer += await stream.receive()
+            (each,) = cast("set[HttpProtocol]", loopback.server.server_state.connections)
+            return each
+
+        for _ in range(2):
+            asked = await connection()
+            asked._look_at_idleness()  # As if its time had come, which the answer has put off.
+            assert not asked.transport.is_closing()
+            assert asked._idle_timer is not None
+            asked._idle_timer.cancel()
+        asked = await connection()
+        asked._idle_since = asked.loop.time() - 60
+        asked._look_at_idleness()
+        assert await everything(stream) == b""
 
 
 async def test_the_rest_of_a_refused_body_does_not_keep_a_connection(loopback: Loopback) -> None:
