@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from anyio._backends._asyncio import CancelScope
 from uvicorn.server import ServerState
 
 from app import logs
@@ -39,6 +40,7 @@ from benchmarks.targets import CALL, LIST, TOKEN, http_definition
 
 BENCH = str(Path(__file__).resolve().parent.parent.parent / "benchmarks")
 TIMES = 20
+_ENTERED = CancelScope.__enter__.__code__
 Json = dict[str, Any]
 
 
@@ -56,9 +58,13 @@ class Counts:
     requests: float = 0
     polls: float = 0
     """How often the system was asked whether peers have hung up."""
+    shields: float = 0
+    """Scopes that were entered to keep a cancellation from what is inside."""
     _events: Counter[str] = field(default_factory=Counter[str])
 
     def profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call" and frame.f_code is _ENTERED and frame.f_locals["self"].shield:
+            self._events["shields"] += 1
         if frame.f_code.co_filename.startswith((BENCH, __file__)):
             return
         if event == "call":
@@ -78,7 +84,7 @@ class Counts:
         self._events["tasks"] -= tasks
 
     def end(self) -> None:
-        for name in ("functions", "encoded", "decoded", "tasks", "polls"):
+        for name in ("functions", "encoded", "decoded", "tasks", "polls", "shields"):
             setattr(self, name, self._events[name] / self.times)
         self.requests = sum(Backend.counts.values()) / self.times
 
@@ -179,6 +185,7 @@ async def test_a_call_is_one_request_and_no_task_and_encodes_each_thing_once(tmp
         counts.encoded == 3
     )  # the size of the arguments, the request to the server, the answer that is sent and kept
     assert counts.functions <= 290
+    assert counts.shields == 0  # see concurrency.Stop: nothing would heed it
 
 
 @pytest.mark.spec("agui")
@@ -194,6 +201,7 @@ async def test_a_run_of_a_call_encodes_each_event_once(tmp_path: Path) -> None:
     # arguments as text, once.
     assert counts.encoded == events + 5
     assert counts.functions <= 392
+    assert counts.shields == 0
 
 
 @pytest.mark.spec("lifecycle", "prepare")
@@ -203,6 +211,7 @@ async def test_a_reconnection_is_two_requests_and_two_tasks(tmp_path: Path) -> N
     assert counts.requests == 2
     assert counts.tasks == 2  # the commit, which nobody leaves half done, and the end of the old connection
     assert counts.functions <= 1130
+    assert counts.shields > 0
 
 
 @pytest.mark.spec("actions")
