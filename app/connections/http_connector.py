@@ -123,7 +123,7 @@ class BoundedHandler(ResponseHandler):
     def is_to_write(self) -> bool:
         """Return whether there is a request that is not written, and somebody wants it still."""
         is_wanted = self._awaited is None or not self._awaited.cancelled()
-        return is_wanted and self._unwritten is not None and not self.is_closed
+        return is_wanted and self._unwritten is not None
 
     def ask_with(self, poll: select.poll) -> int:
         """Have the poll ask whether the open connection is unfit for a request; return its descriptor."""
@@ -182,7 +182,11 @@ def _write_together(handlers: Sequence[BoundedHandler]) -> None:
     """Write each one's request where its connection is fit, as the system knows it now, whatever the loop noticed."""
     asked, waiting = select.poll(), dict[int, BoundedHandler]()
     for each in handlers:
-        if each.is_to_write():
+        if not each.is_to_write():
+            continue
+        if each.is_closed:  # It may be long in closing: what was written before may never be read.
+            each.write(is_fit=False)
+        else:
             waiting[each.ask_with(asked)] = each
     unfit = {descriptor for descriptor, _ in asked.poll(0)}
     for descriptor, each in waiting.items():

@@ -259,10 +259,10 @@ class StreamableHttpTransport:
         return place
 
     async def _post(self, place: Place, exchange: _Exchange, headers: HeaderLines, body: bytes) -> Post:
-        """Return the head of the answer.
+        """Return the head of the answer; where a connection ended before a byte was written, another one may do.
 
         Raises:
-            RequestNotSent: nothing was written.
+            RequestNotSent: nothing was written, here or where a redirect came from.
             AnswerLost: the request may have been read.
         """
         fresh = 0
@@ -276,9 +276,10 @@ class StreamableHttpTransport:
                 if not post.take(await post.begin(place, handler, headers, body)):
                     await post.read_head()
             except (aiohttp.ClientError, HttpProcessingError, OSError, RuntimeError) as error:
-                exchange.is_begun |= post.is_begun
+                is_begun = post.is_begun
+                exchange.is_begun |= is_begun
                 post.close()
-                _require_unsent(error, is_begun=exchange.is_begun)
+                _require_unsent(error, is_begun=is_begun, is_redirected=exchange.is_begun)
             except BaseException:
                 exchange.is_begun |= post.is_begun
                 post.close()
@@ -288,7 +289,8 @@ class StreamableHttpTransport:
                 if self._authorize is not None and not self._pool.is_proxied:
                     exchange.peer = post.peer
                 return post
-        raise RequestNotSent("the server closes every connection at once")
+        reason = "the server closes every connection at once"
+        raise AnswerLost(reason) if exchange.is_begun else RequestNotSent(reason)
 
     async def _answer(self, response: Post, exchange: _Exchange) -> Answer:
         """Return what the response says about the request."""
@@ -352,17 +354,15 @@ class StreamableHttpTransport:
         return None
 
 
-def _require_unsent(error: Exception, *, is_begun: bool) -> None:
+def _require_unsent(error: Exception, *, is_begun: bool, is_redirected: bool) -> None:
     """Require that the connection was closed before a byte was written: then another one may do.
 
     Raises:
         RequestNotSent: nothing was written, and nothing can be.
-        AnswerLost: the request may have been read.
+        AnswerLost: the request may have been read, by whoever redirected it too.
     """
-    if is_begun:
-        raise AnswerLost(loss(error)) from None
-    if not isinstance(error, aiohttp.ClientConnectionResetError):
-        raise not_sent(error) from None
+    if is_begun or not isinstance(error, aiohttp.ClientConnectionResetError):
+        raise (AnswerLost(loss(error)) if is_begun or is_redirected else not_sent(error)) from None
 
 
 def _raise_malformed(message: wire.Message) -> Answer:

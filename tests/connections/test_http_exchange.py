@@ -147,6 +147,29 @@ async def test_what_comes_before_a_request_has_left_answers_it_not() -> None:
         await pool.close()
 
 
+@pytest.mark.spec("calls")
+async def test_a_request_does_not_wait_for_the_end_of_a_connection_that_is_long_in_closing() -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place = pool.place(URL(peer.url), CIMultiDict())
+        handlers, posts = await pooled(place, 2), [Post(), Post()]
+        begun = [
+            post.begin(place, handler, HeaderLines.of({}), CALLED)
+            for post, handler in zip(posts, handlers, strict=True)
+        ]
+        transport = handlers[1].transport
+        assert transport is not None
+        peer.read_no_more()
+        transport.write(b"x" * 30_000_000)  # The rest of a request that was answered before it was read.
+        transport.close()  # As the loop does where the peer closed its side.
+        with anyio.fail_after(5), pytest.raises(ClientConnectionResetError):
+            await begun[1]
+        assert not posts[1].is_begun
+        for post in posts:
+            post.close()
+        await pool.close()
+
+
 @pytest.mark.spec("connection")
 @pytest.mark.parametrize("others", [0, 3])
 async def test_what_a_server_said_unasked_since_is_no_answer(others: int) -> None:

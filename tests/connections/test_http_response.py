@@ -320,6 +320,16 @@ async def test_other_redirects_are_not_followed(reply: Reply) -> None:
         assert len(peer.seen) == 1
 
 
+async def test_a_redirect_is_followed_over_another_connection_where_the_server_closed_its() -> None:
+    async with (
+        scripted_http(routes={"/mcp": Reply(307, {"Location": "/mcp/"})}) as peer,
+        transport_to(peer) as transport,
+    ):
+        peer.idle_close = True
+        assert value(await transport.request("tools/call", {"name": "echo"})) == OK
+        assert [seen.path for seen in peer.seen] == ["/mcp", "/mcp/"]
+
+
 async def test_a_redirect_loop_ends() -> None:
     async with (
         scripted_http(routes={"/mcp": Reply(307, {"Location": "/mcp"})}) as peer,

@@ -177,6 +177,11 @@ class ScriptedHttp:
         for writer in tuple(self._writers):
             writer.close()
 
+    def read_no_more(self) -> None:
+        """Read nothing from now on from the connections that are open."""
+        for writer in self._writers:
+            writer.transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue] a socket's has it
+
     def say_unasked(self, data: bytes) -> None:
         """Send this on every open connection."""
         for writer in self._writers:
