@@ -73,8 +73,8 @@ class BoundedHandler(ResponseHandler):
         """
         awaited: asyncio.Future[WholeAnswer | None] = self._loop.create_future()
         self._is_idle, self.has_begun, self._unwritten = False, False, request
-        if self._tail:  # An answer to nothing; it says what kind of peer this is.
-            self._read_on(b"")
+        if self._tail:
+            self._read_on_unasked(b"")
             awaited.set_result(None)
         else:
             self._awaited, self._parser = awaited, None
@@ -101,11 +101,13 @@ class BoundedHandler(ResponseHandler):
         elif data:
             self._awaited = None
             self._asking.discard(self)
-            whole = None if awaited.done() else self._answers.read(data)
-            if whole is None:
+            whole = self._answers.read(data) if self.has_begun and not awaited.done() else None
+            if whole is not None:
+                self._is_idle = True
+            elif self.has_begun:
                 self._read_on(data)
             else:
-                self._is_idle = True
+                self._read_on_unasked(data)
             if not awaited.done():
                 awaited.set_result(whole)
 
@@ -165,6 +167,14 @@ class BoundedHandler(ResponseHandler):
         """Have aiohttp read the answer that begins like this."""
         self.set_response_params(timer=_NO_TIMER, read_until_eof=True)
         self._take(data)
+
+    def _read_on_unasked(self, data: bytes) -> None:
+        """Have aiohttp read an answer to nothing, on a new connection: it says what kind of peer this is.
+
+        The answer to the request comes behind it, and is no other request's.
+        """
+        self.force_close()
+        self._read_on(data)
 
     def _take(self, data: bytes) -> None:
         if not self._is_idle:

@@ -43,7 +43,8 @@ class GatheredTransport:
         """Write the data with what else is written in this turn; nobody changes them until then."""
         if not self._waiting:
             if len(self._clients.requests) <= 1:
-                self._transport.write(data)
+                if not self.is_closing():  # uvloop raises where the connection is gone.
+                    self._transport.write(data)
                 return
             self._clients.outbox.add(self)
         self._waiting.append(data)

@@ -147,6 +147,34 @@ async def test_what_comes_before_a_request_has_left_answers_it_not() -> None:
         await pool.close()
 
 
+@pytest.mark.spec("connection")
+@pytest.mark.parametrize("is_begun", [False, True])
+async def test_a_new_connection_whose_peer_spoke_first_has_no_second_request(is_begun: bool) -> None:
+    async with scripted_http() as peer:
+        pool = HttpPool(Settings())
+        place, posts = pool.place(URL(peer.url), CIMultiDict()), [Post(), Post()]
+        handlers = [await place.connect() for _ in posts]
+        unasked = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+        if not is_begun:
+            handlers[1].data_received(unasked)
+        first, second = [
+            post.begin(place, handler, HeaderLines.of({}), CALLED)
+            for post, handler in zip(posts, handlers, strict=True)
+        ]
+        if is_begun:
+            handlers[1].data_received(unasked)
+        assert posts[0].take(await first)
+        assert not posts[1].take(await second)
+        await posts[1].read_head()
+        assert await posts[1].chunk() == b"{}"
+        posts[1].close()
+        assert place.take() is handlers[0]
+        assert place.take() is None
+        posts[0].close()
+        handlers[0].lease.close()
+        await pool.close()
+
+
 @pytest.mark.spec("calls")
 async def test_a_request_does_not_wait_for_the_end_of_a_connection_that_is_long_in_closing() -> None:
     async with scripted_http() as peer:

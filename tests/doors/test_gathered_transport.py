@@ -76,6 +76,21 @@ async def leaving() -> None:
         assert came(client) == b""
 
 
+async def writing_to_nobody(requests: int) -> None:
+    async with pair(requests) as (transport, client):
+        transport.abort()
+        for _ in range(5):
+            await checkpoint()  # Until the system's handle is closed too.
+            transport.write(b"a")
+        assert came(client) == b""
+
+
+@pytest.mark.parametrize("requests", [1, 2])
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_what_is_written_to_a_connection_that_is_gone_is_dropped(run: Any, requests: int) -> None:
+    run(writing_to_nobody(requests))
+
+
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 def test_what_waits_leaves_before_the_connection_is_closed_and_not_where_it_is_aborted(run: Any) -> None:
     run(leaving())
