@@ -38,8 +38,14 @@ class IdleConnections:
         return None
 
     def give_back(self, connection: BoundedHandler) -> None:
-        """Keep a connection whose answer is read, for as long as its peer may."""
-        if self._is_closed:
+        """Keep a connection whose answer is read, for as long as its peer may.
+
+        One whose peer has answered without reading all that was asked is ended: the next request would wait behind it.
+        """
+        transport = connection.transport
+        if self._is_closed or transport is None or transport.get_write_buffer_size():
+            if transport is not None:
+                transport.abort()
             connection.lease.close()
             return
         connection.idle_since = self._loop.time()

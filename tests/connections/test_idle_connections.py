@@ -1,11 +1,15 @@
 """idle_connections.py: who is taken, and how long nobody may want a connection."""
 
+import asyncio
+
 import pytest
 from multidict import CIMultiDict
 from yarl import URL
 
 from app.connections import idle_connections
+from app.connections.http_exchange import Post
 from app.connections.http_pool import HttpPool
+from app.connections.http_request import HeaderLines
 from app.connections.idle_connections import IdleConnections
 from app.settings import Settings
 from tests.support.eventually import eventually
@@ -61,3 +65,25 @@ async def test_once_closed_nothing_is_kept() -> None:
         idle.close()
         assert (before.transport, after.transport, idle.take()) == (None, None, None)
         await pool.close()
+
+
+async def test_a_connection_whose_peer_has_not_read_the_request_to_its_end_is_not_kept() -> None:
+    over = asyncio.Event()
+
+    async def answer_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await over.wait()
+        writer.transport.abort()
+
+    async with await asyncio.start_server(answer_early, "127.0.0.1", 0) as server:
+        pool = HttpPool(Settings())
+        url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        place, post = pool.place(url, CIMultiDict()), Post()
+        connection = await place.connect()
+        whole = await post.begin(place, connection, HeaderLines.of({}), bytes(32 * 1024 * 1024))
+        assert post.take(whole)
+        assert place.take() is None
+        await eventually(lambda: connection.transport is None)
+        await pool.close()
+        over.set()
