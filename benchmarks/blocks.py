@@ -86,15 +86,18 @@ class _Course:
     requests: int = 0
 
     async def warm_up(self, effort: Effort) -> None:
-        """Find out how many calls fill a block, after two that warm the target up."""
+        """Warm the target up, then find out how many calls fill a block."""
         least = self.in_flight * effort.least
         await self._run(least)
         warm = await self._run(least * 2)
-        self.count = max(least, int(warm.rate * effort.block_s) // self.in_flight * self.in_flight)
         if self.target.warm_s:
-            await self._run(
-                max(least, int(warm.rate * self.target.warm_s) // self.in_flight * self.in_flight)
-            )
+            await self._run(self._filling(warm, self.target.warm_s, least))
+        warm = await self._run(self._filling(warm, effort.block_s / 4, least))
+        self.count = self._filling(warm, effort.block_s, least)
+
+    def _filling(self, sample: Sample, seconds: float, least: int) -> int:
+        """Return how many calls take so long at the sample's rate."""
+        return max(least, int(sample.rate * seconds) // self.in_flight * self.in_flight)
 
     async def block(self) -> None:
         """Run one."""
