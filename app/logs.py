@@ -141,13 +141,8 @@ def render_plain(event: EventDict) -> str:
     moment, level, name = event.pop("timestamp"), event.pop("level"), str(event.pop("event", ""))
     traceback = _with_traceback(event).pop("exception", None)
     stated = " ".join([f"{key}={_stated(event[key])}" for key in sorted(event)])
-    line = f"{moment} {_named(level, name)} {stated}".rstrip()
+    line = f"{moment} [{level:<9}] {name if name.isprintable() else repr(name):<30} {stated}".rstrip()
     return line if traceback is None else f"{line}\n{_harmless(traceback)}"
-
-
-@lru_cache(maxsize=256)
-def _named(level: str, name: str) -> str:
-    return f"[{level:<9}] {name if name.isprintable() else repr(name):<30}"
 
 
 def _with_traceback(event: EventDict) -> EventDict:
