@@ -117,9 +117,7 @@ class BoundedHandler(ResponseHandler):
         super().connection_lost(exc)
         if self._unwritten is not None:
             self._refuse()
-        awaited, self._awaited = self._awaited, None
-        self._asking.discard(self)
-        if awaited is not None and not awaited.done():
+        elif (awaited := self._no_longer_awaited()) is not None:
             awaited.set_result(None)
 
     def is_to_write(self) -> bool:
@@ -156,12 +154,17 @@ class BoundedHandler(ResponseHandler):
 
     def _refuse(self) -> None:
         """Tell whoever awaits an answer that nothing was written."""
-        awaited, self._awaited, self._unwritten = self._awaited, None, None
-        self._asking.discard(self)
-        if awaited is not None and not awaited.done():
+        self._unwritten = None
+        if (awaited := self._no_longer_awaited()) is not None:
             awaited.set_exception(
                 aiohttp.ClientConnectionResetError("the connection ended before the request")
             )
+
+    def _no_longer_awaited(self) -> "asyncio.Future[WholeAnswer | None] | None":
+        """Return what whoever awaits an answer waits for, where it still does, and await none."""
+        awaited, self._awaited = self._awaited, None
+        self._asking.discard(self)
+        return None if awaited is None or awaited.done() else awaited
 
     def _read_on(self, data: bytes) -> None:
         """Have aiohttp read the answer that begins like this."""

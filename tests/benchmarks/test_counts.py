@@ -32,7 +32,7 @@ from app.doors.gathered_transport import Clients
 from app.doors.http_protocol import HttpProtocol
 from app.home import Home
 from app.log_lines import LogLines
-from app.main import Daemon, running_daemon
+from app.main import running_daemon
 from app.serving import uvicorn_config
 from benchmarks.backend import Backend
 from benchmarks.load import Client, request
@@ -93,7 +93,6 @@ class Counts:
 class Served:
     """The daemon behind its own HTTP protocol, in this process, and the client that calls it."""
 
-    daemon: Daemon
     client: Client
     url: str
 
@@ -139,7 +138,7 @@ async def daemon_before_servers(directory: Path, number: int) -> AsyncGenerator[
 
             async with await loop.create_server(new_client, "127.0.0.1", 0) as server:
                 url = f"http://127.0.0.1:{_port(server)}"
-                served = Served(daemon, Client(url), url)
+                served = Served(Client(url), url)
                 for each in range(number):
                     definition = http_definition(f"s{each}", f"http://127.0.0.1:{_port(backend)}/s/{each}")
                     await served.answer(ACTIONS, {"kind": "workspace.mcp.attach", "server": definition})

@@ -1,5 +1,7 @@
 """http_exchange.py: what a head is, and which connections carry no request."""
 
+import asyncio
+
 import anyio
 import pytest
 from aiohttp import ClientConnectionResetError
@@ -11,6 +13,7 @@ from app.connections.http_connector import BoundedHandler
 from app.connections.http_exchange import COMMON_MAX, Place, Post
 from app.connections.http_pool import HttpPool
 from app.connections.http_request import HeaderLines
+from app.connections.whole_answer import WholeAnswer
 from app.core.answers import AnswerLost, RequestNotSent
 from app.settings import Settings
 from tests.support.http_way import OK, transport_to, value
@@ -101,6 +104,16 @@ async def pooled(place: Place, number: int) -> list[BoundedHandler]:
     return [handler for _ in handlers if (handler := place.take()) is not None]
 
 
+def begin_all(
+    place: Place, handlers: list[BoundedHandler], posts: list[Post]
+) -> "list[asyncio.Future[WholeAnswer | None]]":
+    """Begin a request on each connection in this turn; return what each awaits."""
+    return [
+        post.begin(place, handler, HeaderLines.of({}), CALLED)
+        for post, handler in zip(posts, handlers, strict=True)
+    ]
+
+
 CALLED = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}'
 
 
@@ -113,10 +126,7 @@ async def test_nor_is_one_whose_end_the_loop_has_not_noticed() -> None:
         peer.drop_connections()
         await checkpoint()
         posts = [Post() for _ in handlers]
-        begun = [
-            post.begin(place, handler, HeaderLines.of({}), CALLED)
-            for post, handler in zip(posts, handlers, strict=True)
-        ]
+        begun = begin_all(place, handlers, posts)
         for post, answer in zip(posts, begun, strict=True):
             with pytest.raises(ClientConnectionResetError):
                 await answer
@@ -132,10 +142,7 @@ async def test_what_comes_before_a_request_has_left_answers_it_not() -> None:
         pool = HttpPool(Settings())
         place = pool.place(URL(peer.url), CIMultiDict())
         handlers, posts = await pooled(place, 2), [Post(), Post()]
-        first, second = [
-            post.begin(place, handler, HeaderLines.of({}), CALLED)
-            for post, handler in zip(posts, handlers, strict=True)
-        ]
+        first, second = begin_all(place, handlers, posts)
         # As the loop says it where it reads before the turn ends.
         handlers[1].data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         with pytest.raises(ClientConnectionResetError):
@@ -157,10 +164,7 @@ async def test_a_new_connection_whose_peer_spoke_first_has_no_second_request(is_
         unasked = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
         if not is_begun:
             handlers[1].data_received(unasked)
-        first, second = [
-            post.begin(place, handler, HeaderLines.of({}), CALLED)
-            for post, handler in zip(posts, handlers, strict=True)
-        ]
+        first, second = begin_all(place, handlers, posts)
         if is_begun:
             handlers[1].data_received(unasked)
         assert posts[0].take(await first)
@@ -181,10 +185,7 @@ async def test_a_request_does_not_wait_for_the_end_of_a_connection_that_is_long_
         pool = HttpPool(Settings())
         place = pool.place(URL(peer.url), CIMultiDict())
         handlers, posts = await pooled(place, 2), [Post(), Post()]
-        begun = [
-            post.begin(place, handler, HeaderLines.of({}), CALLED)
-            for post, handler in zip(posts, handlers, strict=True)
-        ]
+        begun = begin_all(place, handlers, posts)
         transport = handlers[1].transport
         assert transport is not None
         peer.read_no_more()
